@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"encoding/binary"
 	"errors"
-	"os"
 	"slices"
 	"sync"
 
@@ -22,12 +21,13 @@ const bundleVersion = 1
 
 // A bundle is a checkpoint in the format V2.
 type bundle struct {
+	store  Store
 	prefix string
 	shards int
 	order  byteOrder // of the elements
 
 	mu   sync.Mutex
-	data map[int]*os.File // open data files by shard; guarded by mu
+	data map[int]*fileio.File // open data files by shard; guarded by mu
 }
 
 // byteOrder is the byte order of elements and of the lengths of strings.
@@ -36,12 +36,12 @@ type byteOrder interface {
 	binary.AppendByteOrder
 }
 
-func openBundle(prefix string) (*Reader, error) {
-	header, entries, err := readIndex(prefix)
+func (s Store) openBundle(prefix string) (*Reader, error) {
+	header, entries, err := s.readIndex(prefix)
 	if err != nil {
 		return nil, in(IndexFile(prefix), err)
 	}
-	b := &bundle{prefix: prefix, shards: int(header.GetNumShards()), order: binary.LittleEndian, data: map[int]*os.File{}}
+	b := &bundle{store: s, prefix: prefix, shards: int(header.GetNumShards()), order: binary.LittleEndian, data: map[int]*fileio.File{}}
 	if header.GetEndianness() == pb.BundleHeaderProto_BIG {
 		b.order = binary.BigEndian
 	}
@@ -60,9 +60,9 @@ func openBundle(prefix string) (*Reader, error) {
 }
 
 // readIndex returns the header and the entries of an index.
-func readIndex(prefix string) (*pb.BundleHeaderProto, map[string]*pb.BundleEntryProto, error) {
+func (s Store) readIndex(prefix string) (*pb.BundleHeaderProto, map[string]*pb.BundleEntryProto, error) {
 	path := IndexFile(prefix)
-	f, size, err := open(path)
+	f, size, err := s.open(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -179,28 +179,28 @@ func (b *bundle) load(e *pb.BundleEntryProto, dtype tensor.DType, shape tensor.S
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	info, err := f.Stat()
+	size, err := f.Size()
 	if err != nil {
-		return tensor.Tensor{}, fileio.Error(path, err)
+		return tensor.Tensor{}, err
 	}
-	if e.GetOffset() > info.Size() || e.GetSize() > info.Size()-e.GetOffset() {
+	if e.GetOffset() > size || e.GetSize() > size-e.GetOffset() {
 		return tensor.Tensor{}, status.DataLossf("%s: the file has %d bytes and ends before an entry of %d bytes at %d",
-			path, info.Size(), e.GetSize(), e.GetOffset())
+			path, size, e.GetSize(), e.GetOffset())
 	}
 	t, err := b.elements(f, e, dtype, shape)
 	return t, in(path, err)
 }
 
 // file returns the open data file of a shard.
-func (b *bundle) file(shard int, path string) (*os.File, error) {
+func (b *bundle) file(shard int, path string) (*fileio.File, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if f := b.data[shard]; f != nil {
 		return f, nil
 	}
-	f, err := os.Open(path)
+	f, err := b.store.files.Open(path)
 	if err != nil {
-		return nil, fileio.Error(path, err)
+		return nil, err
 	}
 	b.data[shard] = f
 	return f, nil
@@ -219,15 +219,15 @@ func (b *bundle) Close() error {
 }
 
 // open opens a file and returns its size.
-func open(path string) (*os.File, int64, error) {
-	f, err := os.Open(path)
+func (s Store) open(path string) (*fileio.File, int64, error) {
+	f, err := s.files.Open(path)
 	if err != nil {
-		return nil, 0, fileio.Error(path, err)
+		return nil, 0, err
 	}
-	info, err := f.Stat()
+	size, err := f.Size()
 	if err != nil {
 		f.Close()
-		return nil, 0, fileio.Error(path, err)
+		return nil, 0, err
 	}
-	return f, info.Size(), nil
+	return f, size, nil
 }

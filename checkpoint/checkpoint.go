@@ -29,7 +29,6 @@ package checkpoint
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -59,8 +58,8 @@ func DataFile(prefix string, shard, shards int) string {
 var dataSuffix = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.data-[0-9]{5,}-of-[0-9]{5,}$`) })
 
 // dataFiles returns the existing data files of a checkpoint.
-func dataFiles(prefix string) []string {
-	entries, err := os.ReadDir(filepath.Dir(prefix))
+func (s Store) dataFiles(prefix string) []string {
+	entries, err := s.files.ReadDir(filepath.Dir(prefix))
 	if err != nil {
 		return nil
 	}

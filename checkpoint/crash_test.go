@@ -153,7 +153,7 @@ func TestReplace(t *testing.T) {
 // TestNextSaveSweeps creates files that a dead process could have left: the next save removes them.
 func TestNextSaveSweeps(t *testing.T) {
 	dir := t.TempDir()
-	dead, err := fileio.Create(filepath.Join(dir, "old"))
+	dead, err := fileio.Files{}.Create(filepath.Join(dir, "old"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -234,12 +234,12 @@ func TestHostileEntries(t *testing.T) {
 			t.Fatal(err)
 		}
 		write(t, prefix, named{name: "x", t: x})
-		header, entries, err := readIndex(prefix)
+		header, entries, err := Store{}.readIndex(prefix)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.of(entries["x"])
-		index, err := newIndex(prefix, header, entries)
+		index, err := Store{}.newIndex(prefix, header, entries)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,12 +1,10 @@
 package checkpoint
 
 import (
-	"os"
 	"path/filepath"
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/status"
@@ -19,13 +17,18 @@ import (
 // prefixes without a checkpoint are ignored, except if there is no checkpoint at all
 // (InvalidArgument).
 func Merge(prefixes []string, into string, allowMissing bool) error {
-	if err := fileio.MakeDir(filepath.Dir(into)); err != nil {
+	return Store{}.Merge(prefixes, into, allowMissing)
+}
+
+// Merge is [Merge] in the store.
+func (s Store) Merge(prefixes []string, into string, allowMissing bool) error {
+	if err := s.files.MakeDir(filepath.Dir(into)); err != nil {
 		return err
 	}
-	m := merger{entries: map[string]*pb.BundleEntryProto{}, shards: map[string]int{}}
+	m := merger{store: s, entries: map[string]*pb.BundleEntryProto{}, shards: map[string]int{}}
 	var found []string
 	for _, prefix := range prefixes {
-		if _, err := os.Stat(IndexFile(prefix)); err != nil {
+		if !s.files.Exists(IndexFile(prefix)) {
 			if !allowMissing {
 				return status.InvalidArgumentf("allow_missing_files was set to false and %s did not exist.NOT_FOUND: %s not found",
 					prefix, prefix)
@@ -45,7 +48,7 @@ func Merge(prefixes []string, into string, allowMissing bool) error {
 	}
 	for _, prefix := range found {
 		if filepath.Clean(prefix) != filepath.Clean(into) {
-			os.Remove(IndexFile(prefix)) // an index that stays has no data files
+			_ = s.files.Remove(IndexFile(prefix)) // an index that stays has no data files
 		}
 	}
 	return nil
@@ -53,6 +56,7 @@ func Merge(prefixes []string, into string, allowMissing bool) error {
 
 // A merger collects the entries of several checkpoints.
 type merger struct {
+	store   Store
 	header  *pb.BundleHeaderProto // of the first checkpoint
 	entries map[string]*pb.BundleEntryProto
 	files   []string       // new shard → data file
@@ -60,7 +64,7 @@ type merger struct {
 }
 
 func (m *merger) add(prefix string) error {
-	header, entries, err := readIndex(prefix)
+	header, entries, err := m.store.readIndex(prefix)
 	if err != nil {
 		return in(IndexFile(prefix), err)
 	}
@@ -119,18 +123,18 @@ func (m *merger) shard(file string) int {
 
 // commit renames the data files and writes the index for all of them.
 func (m *merger) commit(into string) error {
-	shards := freeShards(into, max(len(m.files), 1))
+	shards := m.store.freeShards(into, max(len(m.files), 1))
 	m.header.NumShards = int32(shards)
-	index, err := newIndex(into, m.header, m.entries)
+	index, err := m.store.newIndex(into, m.header, m.entries)
 	if err != nil {
 		return err
 	}
 	defer index.Abort()
 	for i, file := range m.files {
 		to := DataFile(into, i, shards)
-		if err := os.Rename(file, to); err != nil {
-			return fileio.Error(file, err)
+		if err := m.store.files.Rename(file, to); err != nil {
+			return err
 		}
 	}
-	return replaceIndex(into, index, shards)
+	return m.store.replaceIndex(into, index, shards)
 }

@@ -1,10 +1,7 @@
 package checkpoint
 
 import (
-	"errors"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/weft-ml/weft/status"
@@ -33,10 +30,15 @@ type piece struct {
 // checkpoint in the format V1 whose file names match prefix. The error has the code NotFound if
 // there is neither, and DataLoss if a file is damaged.
 func Open(prefix string) (*Reader, error) {
-	if _, err := os.Stat(IndexFile(prefix)); errors.Is(err, fs.ErrNotExist) {
-		return OpenV1(prefix)
+	return Store{}.Open(prefix)
+}
+
+// Open is [Open] in the store.
+func (s Store) Open(prefix string) (*Reader, error) {
+	if _, err := s.files.Stat(IndexFile(prefix)); status.CodeOf(err) == status.NotFound {
+		return s.OpenV1(prefix)
 	}
-	return openBundle(prefix)
+	return s.openBundle(prefix)
 }
 
 // Close closes the files. Tensors that were read stay valid.

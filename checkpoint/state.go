@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"google.golang.org/protobuf/encoding/prototext"
 
-	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -37,7 +35,7 @@ const StateFile = "checkpoint"
 // parsed.
 func ReadState(dir, file string) (*State, error) {
 	path := filepath.Join(dir, file)
-	text, err := fileio.Read(path)
+	text, err := (Store{}).files.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +86,7 @@ func (s *State) Write(dir, file string, relative bool) error {
 	if s.LastPreserved != 0 {
 		fmt.Fprintf(&b, "last_preserved_timestamp: %s\n", seconds(s.LastPreserved))
 	}
-	return fileio.Write(filepath.Join(dir, file), []byte(b.String()))
+	return Store{}.files.Write(filepath.Join(dir, file), []byte(b.String()))
 }
 
 // relativeTo returns a path relative to dir. Relative arguments are relative to the working
@@ -118,12 +116,8 @@ func seconds(t float64) string {
 // Exists reports whether there is a checkpoint in either format with the given prefix or, in the
 // format V1, with names that match it as a pattern.
 func Exists(prefix string) bool {
-	for _, file := range []string{IndexFile(prefix), prefix} {
-		if _, err := os.Stat(file); err == nil {
-			return true
-		}
-	}
-	return len(shardsV1(prefix)) > 0
+	files := Store{}.files
+	return files.Exists(IndexFile(prefix)) || files.Exists(prefix) || len(shardsV1(prefix)) > 0
 }
 
 // sharded matches patterns for the files that several tasks have written for a checkpoint in the
@@ -135,7 +129,8 @@ func shardsV1(pattern string) []string {
 	if !sharded().MatchString(pattern) {
 		return nil
 	}
-	return fileio.Match(pattern)
+	paths, _ := Store{}.files.Match(pattern) // without limits it does not fail
+	return paths
 }
 
 // Latest returns the prefix of the latest checkpoint in a folder. It returns "" if the folder has
@@ -169,19 +164,20 @@ func (s *State) missing(file string) error {
 // Remove removes the files of a checkpoint in either format. It removes the index first, so that no
 // incomplete checkpoint can be opened. It returns nil if there is no such checkpoint.
 func Remove(prefix string) error {
-	err := os.Remove(IndexFile(prefix))
-	for _, file := range dataFiles(prefix) {
-		os.Remove(file) // without the index a file that stays is not part of a checkpoint
+	var s Store
+	err := s.files.Remove(IndexFile(prefix))
+	for _, file := range s.dataFiles(prefix) {
+		_ = s.files.Remove(file) // without the index a file that stays is not part of a checkpoint
 	}
-	if os.IsNotExist(err) {
+	if status.CodeOf(err) == status.NotFound {
 		err = removeV1(prefix)
 	}
-	return fileio.Error(prefix, err)
+	return err
 }
 
 func removeV1(prefix string) error {
 	for _, file := range append(shardsV1(prefix), prefix) {
-		if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
+		if err := (Store{}).files.Remove(file); err != nil && status.CodeOf(err) != status.NotFound {
 			return err
 		}
 	}
@@ -196,8 +192,9 @@ var parts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`_t
 // merged, and data files without an index. Only the process that writes the checkpoints in the
 // folder may call it, and not during a save.
 func Sweep(dir string) {
-	fileio.Sweep(dir)
-	entries, err := os.ReadDir(dir)
+	files := Store{}.files
+	files.Sweep(dir)
+	entries, err := files.ReadDir(dir)
 	if err != nil {
 		return // there is no folder
 	}
@@ -206,9 +203,9 @@ func Sweep(dir string) {
 		at := strings.LastIndex(path, ".data-")
 		switch {
 		case e.IsDir() && parts().MatchString(e.Name()):
-			os.RemoveAll(path)
+			_ = files.RemoveAll(path) // what remains is swept again
 		case at > 0 && dataSuffix().MatchString(path[at:]) && !Exists(path[:at]):
-			os.Remove(path)
+			_ = files.Remove(path)
 		}
 	}
 }

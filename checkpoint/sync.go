@@ -1,28 +1,26 @@
 package checkpoint
 
 import (
-	"os"
 	"path/filepath"
-
-	"github.com/weft-ml/weft/internal/format/fileio"
 )
 
 // Sync waits until the files of a checkpoint in the format V2 are on disk. It is for checkpoints of
 // other writers; [Writer.Close] has waited already.
 func Sync(prefix string) error {
-	for _, path := range append(dataFiles(prefix), IndexFile(prefix)) {
-		if err := syncFile(path); err != nil {
+	var s Store
+	for _, path := range append(s.dataFiles(prefix), IndexFile(prefix)) {
+		if err := s.sync(path); err != nil {
 			return err
 		}
 	}
-	return fileio.SyncDir(filepath.Dir(prefix))
+	return s.files.SyncDir(filepath.Dir(prefix))
 }
 
-func syncFile(path string) error {
-	f, err := os.Open(path)
+func (s Store) sync(path string) error {
+	f, err := s.files.Open(path)
 	if err != nil {
-		return fileio.Error(path, err)
+		return err
 	}
 	defer f.Close()
-	return fileio.Error(path, f.Sync())
+	return f.Sync()
 }

@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"errors"
-	"os"
 
 	"google.golang.org/protobuf/proto"
 
@@ -18,7 +17,7 @@ import (
 const versionV1 = 1
 
 // tables are the open files of a checkpoint in the format V1.
-type tables []*os.File
+type tables []*fileio.File
 
 // Close closes the files.
 func (t tables) Close() error {
@@ -31,15 +30,21 @@ func (t tables) Close() error {
 
 // OpenV1 opens a checkpoint in the format V1: all files whose names match a pattern ("*", "?" and
 // "[…]"). The error has the code NotFound if there are none, and DataLoss if one is damaged.
-func OpenV1(pattern string) (*Reader, error) {
-	paths := fileio.Match(pattern)
+func OpenV1(pattern string) (*Reader, error) { return Store{}.OpenV1(pattern) }
+
+// OpenV1 is [OpenV1] in the store.
+func (s Store) OpenV1(pattern string) (*Reader, error) {
+	paths, err := s.files.Match(pattern)
+	if err != nil {
+		return nil, err
+	}
 	if len(paths) == 0 {
 		return nil, status.NotFoundf("Unsuccessful TensorSliceReader constructor: Failed to find any matching files for %s", pattern)
 	}
 	var files tables
 	tensors := map[string]*stored{}
 	for _, path := range paths {
-		f, size, err := open(path)
+		f, size, err := s.open(path)
 		if err == nil {
 			files = append(files, f)
 			err = addTable(tensors, path, f, size)
@@ -53,7 +58,7 @@ func OpenV1(pattern string) (*Reader, error) {
 }
 
 // addTable adds the slices in one file to tensors.
-func addTable(tensors map[string]*stored, path string, f *os.File, size int64) error {
+func addTable(tensors map[string]*stored, path string, f *fileio.File, size int64) error {
 	table, err := sstable.NewReader(f, size)
 	if err != nil {
 		return status.Errorf(status.CodeOf(err), "%w: perhaps your file is in a different file format and you need to use a "+

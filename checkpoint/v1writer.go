@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/sstable"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
@@ -17,6 +16,7 @@ import (
 // V1Writer writes a checkpoint in the format V1, one file. It keeps the tensors in memory until
 // Close. Its methods must not be called concurrently.
 type V1Writer struct {
+	store Store
 	path  string
 	meta  *pb.SavedTensorSliceMeta
 	index map[string]*pb.SavedSliceMeta
@@ -25,9 +25,12 @@ type V1Writer struct {
 }
 
 // CreateV1 returns a writer of a checkpoint in the format V1. The file is written by Close.
-func CreateV1(path string) *V1Writer {
+func CreateV1(path string) *V1Writer { return Store{}.CreateV1(path) }
+
+// CreateV1 is [CreateV1] in the store.
+func (s Store) CreateV1(path string) *V1Writer {
 	return &V1Writer{
-		path: path, meta: &pb.SavedTensorSliceMeta{Versions: &pb.VersionDef{Producer: versionV1}},
+		store: s, path: path, meta: &pb.SavedTensorSliceMeta{Versions: &pb.VersionDef{Producer: versionV1}},
 		index: map[string]*pb.SavedSliceMeta{}, data: map[string]*pb.SavedTensorSlices{},
 	}
 }
@@ -100,7 +103,7 @@ func (w *V1Writer) register(name string, full tensor.Shape, s Slice, dtype tenso
 
 // Close writes the file and waits until it is on disk. After an error there is no new file.
 func (w *V1Writer) Close() error {
-	f, err := fileio.Create(w.path)
+	f, err := w.store.files.Create(w.path)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"bufio"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +21,7 @@ import (
 // Writer writes a checkpoint in the format V2. The caller must call Close or Abort; Abort after
 // Close does nothing. The methods must not be called concurrently.
 type Writer struct {
+	store   Store
 	prefix  string
 	data    *fileio.Temp
 	buf     *bufio.Writer // in front of data
@@ -33,17 +33,20 @@ const writeBuffer = 1 << 20
 
 // Create returns a writer of a checkpoint in the format V2. It creates the folder, whose parent
 // must exist, and removes temporary files of dead writers from it.
-func Create(prefix string) (*Writer, error) {
+func Create(prefix string) (*Writer, error) { return Store{}.Create(prefix) }
+
+// Create is [Create] in the store.
+func (s Store) Create(prefix string) (*Writer, error) {
 	dir := filepath.Dir(prefix)
-	if err := fileio.MakeDir(dir); err != nil {
+	if err := s.files.MakeDir(dir); err != nil {
 		return nil, err
 	}
-	fileio.Sweep(dir)
-	data, err := fileio.Create(DataFile(prefix, 0, 1))
+	s.files.Sweep(dir)
+	data, err := s.files.Create(DataFile(prefix, 0, 1))
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{prefix, data, bufio.NewWriterSize(data, writeBuffer), 0, map[string]*pb.BundleEntryProto{}}, nil
+	return &Writer{s, prefix, data, bufio.NewWriterSize(data, writeBuffer), 0, map[string]*pb.BundleEntryProto{}}, nil
 }
 
 // Add writes a tensor. The error has the code InvalidArgument if the name is empty or was used
@@ -127,12 +130,12 @@ func (w *Writer) Close() error {
 	if err := w.buf.Flush(); err != nil {
 		return err
 	}
-	shards := freeShards(w.prefix, 1)
+	shards := w.store.freeShards(w.prefix, 1)
 	w.data.Move(DataFile(w.prefix, 0, shards))
 	if err := w.data.Sync(); err != nil {
 		return err
 	}
-	index, err := newIndex(w.prefix, header(shards), w.entries)
+	index, err := w.store.newIndex(w.prefix, header(shards), w.entries)
 	if err != nil {
 		return err
 	}
@@ -140,7 +143,7 @@ func (w *Writer) Close() error {
 	if err := w.data.Rename(); err != nil {
 		return err
 	}
-	return replaceIndex(w.prefix, index, shards)
+	return w.store.replaceIndex(w.prefix, index, shards)
 }
 
 // Abort removes what was written.
@@ -153,11 +156,11 @@ func header(shards int) *pb.BundleHeaderProto {
 // freeShards returns the number of shards for the names of n new data files: n, or n + 1 if an
 // older checkpoint with this prefix has files with those names. The older files must stay until the
 // new index has replaced the old one.
-func freeShards(prefix string, n int) int {
-	if _, err := os.Stat(IndexFile(prefix)); err != nil {
+func (s Store) freeShards(prefix string, n int) int {
+	if !s.files.Exists(IndexFile(prefix)) {
 		return n
 	}
-	old := dataFiles(prefix)
+	old := s.dataFiles(prefix)
 	for shard := range n {
 		if slices.Contains(old, filepath.Join(filepath.Dir(prefix), filepath.Base(DataFile(prefix, shard, n)))) {
 			return n + 1
@@ -167,8 +170,8 @@ func freeShards(prefix string, n int) int {
 }
 
 // newIndex writes an index to a temporary file on disk.
-func newIndex(prefix string, header *pb.BundleHeaderProto, entries map[string]*pb.BundleEntryProto) (*fileio.Temp, error) {
-	f, err := fileio.Create(IndexFile(prefix))
+func (s Store) newIndex(prefix string, header *pb.BundleHeaderProto, entries map[string]*pb.BundleEntryProto) (*fileio.Temp, error) {
+	f, err := s.files.Create(IndexFile(prefix))
 	if err != nil {
 		return nil, err
 	}
@@ -207,20 +210,20 @@ func addMessage(table *sstable.Writer, key string, m proto.Message) error {
 // replaceIndex renames the new index of a checkpoint to its final name, which completes the
 // checkpoint, and removes the data files of the checkpoint that it replaces. The data files of the
 // new one exist already; their names have the given number of shards.
-func replaceIndex(prefix string, index *fileio.Temp, shards int) error {
+func (s Store) replaceIndex(prefix string, index *fileio.Temp, shards int) error {
 	dir := filepath.Dir(prefix)
-	if err := fileio.SyncDir(dir); err != nil {
+	if err := s.files.SyncDir(dir); err != nil {
 		return err
 	}
 	if err := index.Rename(); err != nil {
 		return err
 	}
-	if err := fileio.SyncDir(dir); err != nil {
+	if err := s.files.SyncDir(dir); err != nil {
 		return err
 	}
-	for _, file := range dataFiles(prefix) {
+	for _, file := range s.dataFiles(prefix) {
 		if !strings.HasSuffix(file, fmt.Sprintf("-of-%05d", shards)) {
-			os.Remove(file) // a file that stays is not part of the checkpoint
+			_ = s.files.Remove(file) // a file that stays is not part of the checkpoint
 		}
 	}
 	return nil

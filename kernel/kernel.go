@@ -29,8 +29,12 @@ package kernel
 
 import (
 	"context"
+	"io"
+	"os"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -111,6 +115,64 @@ func (c *Construction) InputRange(arg string) (lo, hi int, err error) {
 	return opdef.ArgRange(c.Op.Inputs, c.Attrs, arg)
 }
 
+// Files returns the access to files that the class of the operation gives. It is the only access
+// that a kernel may use. In a kernel's call, bind it to the step with its method In, so that the
+// end of the step ends it:
+//
+//	files := c.Files()
+//	return Func(func(ctx *Context) error {
+//		b, err := files.In(ctx.Context()).Read(path)
+//		…
+func (c *Construction) Files() fileio.Files {
+	var system *fileio.FS
+	if c.Device != nil {
+		system = c.Device.Files
+	}
+	if c.Op == nil {
+		return system.For(c.Node, 0)
+	}
+	var rights fileio.Rights
+	if c.Op.Class&(opdef.FilesRead|opdef.FilesWrite) != 0 {
+		rights = fileio.Reading
+	}
+	if c.Op.Class&opdef.FilesWrite != 0 {
+		rights |= fileio.Writing
+	}
+	return system.For(c.Op.Name, rights)
+}
+
+// WithFiles returns the constructor of a kernel whose only state is its access to files.
+func WithFiles(f func(*Context, fileio.Files) error) New {
+	return func(c *Construction) (Kernel, error) {
+		files := c.Files()
+		return Func(func(ctx *Context) error { return f(ctx, files.In(ctx.Context())) }), nil
+	}
+}
+
+// Output returns the standard output of the task, or its standard error. An operation whose class
+// does not contain [opdef.Prints] gets a writer that fails.
+func (c *Construction) Output(standardError bool) io.Writer {
+	switch {
+	case c.Op == nil || c.Op.Class&opdef.Prints == 0:
+		return denied{c.Node}
+	case standardError:
+		return standard{&os.Stderr}
+	}
+	return standard{&os.Stdout}
+}
+
+// standard is a standard stream of the process, which a program may replace.
+type standard struct{ file **os.File }
+
+func (s standard) Write(b []byte) (int, error) { return (*s.file).Write(b) }
+
+// denied is the output of an operation that may not print.
+type denied struct{ node string }
+
+func (d denied) Write([]byte) (int, error) {
+	return 0, status.Internalf("the definition of the operation of %s does not say that it prints", d.node)
+}
+
 // Device is a device that kernels run on.
 type Device struct {
 	Name        string     // canonical, as in "/job:worker/replica:0/task:0/device:CPU:0"
@@ -118,6 +180,7 @@ type Device struct {
 	Incarnation uint64     // random number, different after each start of the task
 	MemoryLimit int64      // bytes
 	Resources   *Resources // variables, queues, tables
+	Files       *fileio.FS // files that operations may use; nil for all
 }
 
 // Step is one run of a graph. All its kernels share it.

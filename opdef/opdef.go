@@ -40,6 +40,8 @@ type Def struct {
 	AllowsUninitialized bool // accepts references to uninitialized variables
 	// communicates with other tasks: its Unavailable errors mean that a peer is lost
 	Distributed bool
+	// what it does besides computing its outputs; [Def.Parse] adds State if it is stateful
+	Class Class
 }
 
 // Op is a parsed [Def], with the same meaning of its fields, or the signature of a function.
@@ -56,6 +58,7 @@ type Op struct {
 	Aggregate           bool
 	AllowsUninitialized bool
 	Distributed         bool
+	Class               Class
 
 	// ControlOutputs are the names of the control outputs of a function.
 	ControlOutputs []string

@@ -14,7 +14,7 @@ import (
 func (d *Def) Parse() (*Op, error) {
 	op := &Op{
 		Name: d.Name, Doc: d.Doc, Shape: d.Shape, Stateful: d.Stateful, Commutative: d.Commutative,
-		Aggregate: d.Aggregate, AllowsUninitialized: d.AllowsUninitialized, Distributed: d.Distributed,
+		Aggregate: d.Aggregate, AllowsUninitialized: d.AllowsUninitialized, Distributed: d.Distributed, Class: d.class(),
 	}
 	for _, s := range d.Attrs {
 		a, err := parseAttr(s)

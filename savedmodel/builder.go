@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 
 	"google.golang.org/protobuf/proto"
@@ -17,6 +16,7 @@ import (
 // Builder writes a SavedModel. It writes to a temporary folder next to that of the model, and
 // [Builder.Save] renames the folder. The methods must not be called concurrently.
 type Builder struct {
+	files  fileio.Files
 	dir    string // folder of the model
 	tmp    string // temporary folder; "" after Save or Abort
 	model  *pb.SavedModel
@@ -42,17 +42,18 @@ func Create(dir string) (*Builder, error) {
 	if dir == "" {
 		return nil, status.InvalidArgumentf("a SavedModel needs the name of a folder")
 	}
-	if files, err := os.ReadDir(dir); err == nil && len(files) > 0 {
+	var files fileio.Files
+	if entries, err := files.ReadDir(dir); err == nil && len(entries) > 0 {
 		return nil, status.AlreadyExistsf("Export directory %s already exists, and isn't empty. Please choose a different export "+
 			"directory, or delete all the contents of the specified directory.", dir)
 	}
 	parent := filepath.Dir(filepath.Clean(dir))
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return nil, fileio.Error(parent, err)
+	if err := files.MakeDirs(parent); err != nil {
+		return nil, err
 	}
 	tmp := filepath.Join(parent, fmt.Sprintf("%s.weft-tmp-%016x", filepath.Base(filepath.Clean(dir)), rand.Uint64()))
-	if err := os.MkdirAll(filepath.Join(tmp, variables), 0o755); err != nil {
-		return nil, fileio.Error(tmp, err)
+	if err := files.MakeDirs(filepath.Join(tmp, variables)); err != nil {
+		return nil, err
 	}
 	return &Builder{dir: dir, tmp: tmp, model: &pb.SavedModel{SavedModelSchemaVersion: schemaVersion}, assets: map[string]string{}}, nil
 }
@@ -79,8 +80,8 @@ func (b *Builder) Add(m *MetaGraph) error {
 // AddAsset copies a file to the model and returns its name there. If another file with the same
 // base name was added before, the name gets a numeric suffix.
 func (b *Builder) AddAsset(path string) (string, error) {
-	if _, err := os.Stat(path); err != nil {
-		return "", fileio.Error(path, err)
+	if _, err := b.files.Stat(path); err != nil {
+		return "", err
 	}
 	name := filepath.Base(path)
 	for i := 1; b.assets[name] != "" && b.assets[name] != path; i++ {
@@ -89,7 +90,7 @@ func (b *Builder) AddAsset(path string) (string, error) {
 	if b.assets[name] == path {
 		return name, nil
 	}
-	if err := copyFile(filepath.Join(b.tmp, assets, name), path); err != nil {
+	if err := b.copyFile(filepath.Join(b.tmp, assets, name), path); err != nil {
 		return "", err
 	}
 	b.assets[name] = path
@@ -97,22 +98,22 @@ func (b *Builder) AddAsset(path string) (string, error) {
 }
 
 // copyFile copies a file and waits until the copy is on disk.
-func copyFile(to, from string) error {
-	in, err := os.Open(from)
+func (b *Builder) copyFile(to, from string) error {
+	in, err := b.files.Open(from)
 	if err != nil {
-		return fileio.Error(from, err)
+		return err
 	}
 	defer in.Close()
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return fileio.Error(to, err)
+	if err := b.files.MakeDirs(filepath.Dir(to)); err != nil {
+		return err
 	}
-	out, err := fileio.Create(to)
+	out, err := b.files.Create(to)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
 	if _, err := io.Copy(out, in); err != nil {
-		return fileio.Error(from, err)
+		return err
 	}
 	return out.Commit()
 }
@@ -124,26 +125,26 @@ func (b *Builder) Save() error {
 	if err != nil {
 		return status.InvalidArgumentf("%w", err)
 	}
-	if err := fileio.Write(filepath.Join(b.tmp, modelFile), data); err != nil {
+	if err := b.files.Write(filepath.Join(b.tmp, modelFile), data); err != nil {
 		return err
 	}
-	if err := fileio.SyncDir(b.tmp); err != nil {
+	if err := b.files.SyncDir(b.tmp); err != nil {
 		return err
 	}
-	if err := os.Remove(b.dir); err != nil && !os.IsNotExist(err) {
-		return fileio.Error(b.dir, err)
+	if err := b.files.Remove(b.dir); err != nil && status.CodeOf(err) != status.NotFound {
+		return err
 	}
-	if err := os.Rename(b.tmp, b.dir); err != nil {
-		return fileio.Error(b.dir, err)
+	if err := b.files.Rename(b.tmp, b.dir); err != nil {
+		return err
 	}
 	b.tmp = ""
-	return fileio.SyncDir(filepath.Dir(filepath.Clean(b.dir)))
+	return b.files.SyncDir(filepath.Dir(filepath.Clean(b.dir)))
 }
 
 // Abort removes the temporary folder.
 func (b *Builder) Abort() {
 	if b.tmp != "" {
-		_ = os.RemoveAll(b.tmp) // files that remain are not part of a model
+		_ = b.files.RemoveAll(b.tmp) // files that remain are not part of a model
 		b.tmp = ""
 	}
 }

@@ -34,7 +34,7 @@ func (m *MetaGraph) Marshal() ([]byte, error) {
 // ReadMetaGraph reads a MetaGraph from a file, such as the file PREFIX.meta of a checkpoint. Errors
 // are those of [ParseMetaGraph] and of the file system.
 func ReadMetaGraph(path string) (*MetaGraph, error) {
-	b, err := fileio.Read(path)
+	b, err := fileio.Files{}.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -51,5 +51,5 @@ func (m *MetaGraph) WriteFile(path string) error {
 	if err != nil {
 		return err
 	}
-	return fileio.Write(path, b)
+	return fileio.Files{}.Write(path, b)
 }

@@ -48,7 +48,7 @@ func ParseGraph(b []byte) (*graph.Def, error) {
 // contents decide about the form, not the name. Errors are those of [ParseGraph] and of the file
 // system.
 func ReadGraph(path string) (*graph.Def, error) {
-	b, err := fileio.Read(path)
+	b, err := fileio.Files{}.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -65,5 +65,5 @@ func WriteGraph(path string, g *graph.Def) error {
 	if err != nil {
 		return err
 	}
-	return fileio.Write(path, b)
+	return fileio.Files{}.Write(path, b)
 }

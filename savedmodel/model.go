@@ -2,7 +2,6 @@ package savedmodel
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,7 +50,7 @@ func Open(dir string) (*Model, error) {
 // IsModel reports whether a folder contains a SavedModel.
 func IsModel(dir string) bool {
 	for _, name := range []string{modelFile, modelTextFile} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+		if (fileio.Files{}).Exists(filepath.Join(dir, name)) {
 			return true
 		}
 	}
@@ -61,11 +60,11 @@ func IsModel(dir string) bool {
 func read(dir string) (*pb.SavedModel, error) {
 	p := &pb.SavedModel{}
 	path := filepath.Join(dir, modelFile)
-	b, err := fileio.Read(path)
+	b, err := fileio.Files{}.Read(path)
 	parse := proto.Unmarshal
 	if status.CodeOf(err) == status.NotFound {
 		path, parse = filepath.Join(dir, modelTextFile), prototext.Unmarshal
-		b, err = fileio.Read(path)
+		b, err = fileio.Files{}.Read(path)
 	}
 	switch {
 	case status.CodeOf(err) == status.NotFound:

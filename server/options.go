@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net"
 	"time"
+
+	"github.com/weft-ml/weft/internal/format/fileio"
 )
 
 // Option changes how a server runs.
@@ -20,6 +22,7 @@ type options struct {
 	grace      time.Duration
 	limits     Limits
 	memory     int64 // limit in bytes, as in limitMemory
+	files      fileio.Config
 
 	receiveWindow  int64 // in bytes; 0 for the default
 	receiveMaxWait time.Duration
@@ -52,6 +55,27 @@ func WithListen(address string) Option { return func(o *options) { o.listen = ad
 // that starts several tasks on free ports creates all listeners first, so that each task knows the
 // addresses of the others.
 func WithListener(l net.Listener) Option { return func(o *options) { o.listener = l } }
+
+// WithFileRoot limits the files of operations to a folder, and those of further WithFileRoot
+// options. Paths outside of them are PermissionDenied, and so are links that lead out, absolute
+// links and, on Linux, file systems that are mounted below dir. The name is for error messages.
+// Operations cannot write to a folder that is readOnly. Without this option operations may use all
+// files that the process may use.
+func WithFileRoot(name, dir string, readOnly bool) Option {
+	return func(o *options) {
+		o.files.Roots = append(o.files.Roots, fileio.Root{Name: name, Dir: dir, ReadOnly: readOnly})
+	}
+}
+
+// WithMaxFileNames sets the number of names of files that a pattern may look at, for instance that
+// of MatchingFiles. The default is 100,000; 0 means any number.
+func WithMaxFileNames(n int) Option {
+	return func(o *options) {
+		if o.files.Names = n; n == 0 {
+			o.files.Names = -1
+		}
+	}
+}
 
 // WithGracePeriod sets the time that running steps have to end when the context of [Server.Run] has
 // ended. The default is 10 seconds.

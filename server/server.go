@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/master"
 	"github.com/weft-ml/weft/internal/role/message"
@@ -48,6 +49,7 @@ type Server struct {
 	task     *task.Task
 	gate     *gate
 	memory   reclaimer
+	files    *fileio.FS          // files of the operations
 	grace    time.Duration       // time for steps to end when the context of Run has ended
 	receives *rpc.ReceiveLimiter // limiter of all connections of the task
 	conns    *rpc.Connections
@@ -88,12 +90,17 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	}
 	limitMemory(o.memory)
 	def.Cluster = def.Cluster.Clone()
-	listener, err := listen(&def, o)
+	files, err := fileio.New(o.files)
 	if err != nil {
 		return nil, err
 	}
+	listener, err := listen(&def, o)
+	if err != nil {
+		files.Close()
+		return nil, err
+	}
 	s := &Server{
-		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), grace: o.grace, receives: rpc.NewReceiveLimiter(),
+		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), files: files, grace: o.grace, receives: rpc.NewReceiveLimiter(),
 		lender: samehost.NewLender(o.log), borrower: samehost.NewBorrower(o.log), stopped: make(chan struct{}),
 	}
 	if o.receiveWindow > 0 {
@@ -102,13 +109,14 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	s.conns, s.large = rpc.NewConnections(s.receives), rpc.NewConnections(s.receives)
 	s.gate.rest = s.memory.release
 	s.task, err = task.New(task.Config{
-		Task: def.Self(), Cluster: def.Cluster, CPUDevices: def.CPUDevices, Kernels: kernel.Default, Connect: s.connect,
+		Task: def.Self(), Cluster: def.Cluster, CPUDevices: def.CPUDevices, Kernels: kernel.Default, Files: files, Connect: s.connect,
 		Lender:          s.lender,
 		Unused:          s.memory.releaseIfLarge,
 		SessionDefaults: defaults, SessionTTL: o.sessionTTL, Placement: o.placement, Log: o.log,
 	})
 	if err != nil {
 		listener.Close()
+		files.Close()
 		return nil, err
 	}
 	s.register(&o.limits)
@@ -219,6 +227,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.gate.close(ctx)
 	s.closeRoles(ctx)
 	s.closeConnections()
+	s.files.Close()
 	if was == created {
 		s.listener.Close()
 		close(s.stopped)

@@ -3,7 +3,6 @@ package summary
 import (
 	"io"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,22 +18,22 @@ import (
 // Reader reads an event file, which may still be written: after [io.EOF] later calls of Next return
 // the events that were added since. Its methods must not be called concurrently.
 type Reader struct {
-	f      *os.File
+	f      *fileio.File
 	path   string
 	offset int64 // of the next record
 }
 
 // Open opens an event file. The error has the code NotFound if it does not exist.
 func Open(path string) (*Reader, error) {
-	f, err := os.Open(path)
+	f, err := fileio.Files{}.Open(path)
 	if err != nil {
-		return nil, fileio.Error(path, err)
+		return nil, err
 	}
 	return &Reader{f: f, path: path}, nil
 }
 
 // Close closes the file.
-func (r *Reader) Close() error { return fileio.Error(r.path, r.f.Close()) }
+func (r *Reader) Close() error { return r.f.Close() }
 
 // Events iterates over the events from the current position to the end of the file, or to a record
 // that is not complete yet. An error, with the code DataLoss for a damaged file, is the last pair,
@@ -97,9 +96,9 @@ func decode(b []byte) (Event, error) {
 // Files returns the paths of the event files in a folder, in order of their names, which contain
 // the time of creation.
 func Files(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := fileio.Files{}.ReadDir(dir)
 	if err != nil {
-		return nil, fileio.Error(dir, err)
+		return nil, err
 	}
 	var files []string
 	for _, e := range entries {

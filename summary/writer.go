@@ -31,7 +31,7 @@ type Writer struct {
 	options Options
 
 	mu      sync.Mutex
-	f       *os.File       // nil after Close; guarded by mu
+	f       *fileio.File   // nil after Close; guarded by mu
 	w       *record.Writer // guarded by mu
 	waiting int            // events in the buffer; guarded by mu
 	flushed time.Time      // time of the last flush; guarded by mu
@@ -44,6 +44,12 @@ const (
 
 // NewWriter creates an event file in a folder, and the folder if it does not exist.
 func NewWriter(dir string, options Options) (*Writer, error) {
+	return NewWriterIn(fileio.Files{}, dir, options)
+}
+
+// NewWriterIn is [NewWriter] for the files of a task's operation. Their context must not end before
+// the writer is closed.
+func NewWriterIn(files fileio.Files, dir string, options Options) (*Writer, error) {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
@@ -53,30 +59,30 @@ func NewWriter(dir string, options Options) (*Writer, error) {
 	if options.MaxQueue == 0 {
 		options.MaxQueue = 10
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fileio.Error(dir, err)
+	if err := files.MakeDirs(dir); err != nil {
+		return nil, err
 	}
 	w := &Writer{options: options}
-	if err := w.create(dir); err != nil {
+	if err := w.create(files, dir); err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
-// files numbers the files of this process, to make their names unique.
-var files atomic.Int64
+// numbers numbers the files of this process, to make their names unique.
+var numbers atomic.Int64
 
 // create creates the file and writes the first event.
-func (w *Writer) create(dir string) error {
+func (w *Writer) create(files fileio.Files, dir string) error {
 	now := w.options.Now()
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
 	}
-	w.path = filepath.Join(dir, fmt.Sprintf("events.out.tfevents.%010d.%s.%d.%d%s", now.Unix(), host, os.Getpid(), files.Add(1)-1,
+	w.path = filepath.Join(dir, fmt.Sprintf("events.out.tfevents.%010d.%s.%d.%d%s", now.Unix(), host, os.Getpid(), numbers.Add(1)-1,
 		w.options.Suffix))
-	if w.f, err = os.OpenFile(w.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
-		return fileio.Error(w.path, err)
+	if w.f, err = files.CreateNew(w.path); err != nil {
+		return err
 	}
 	if w.w, err = record.NewWriter(w.f, record.None); err != nil {
 		return err
@@ -92,7 +98,7 @@ func (w *Writer) create(dir string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.w.Write(b); err != nil {
-		return fileio.Error(w.path, err)
+		return err
 	}
 	return w.flushLocked()
 }
@@ -148,7 +154,7 @@ func (w *Writer) AddRaw(event []byte) error {
 		return closed(w.path)
 	}
 	if err := w.w.Write(event); err != nil {
-		return fileio.Error(w.path, err)
+		return err
 	}
 	w.waiting++
 	if w.waiting > w.options.MaxQueue || w.options.Now().Sub(w.flushed) >= w.options.FlushEvery {
@@ -175,9 +181,9 @@ func (w *Writer) flushLocked() error {
 	w.flushed = w.options.Now()
 	w.waiting = 0
 	if err := w.w.Flush(); err != nil {
-		return fileio.Error(w.path, err)
+		return err
 	}
-	return fileio.Error(w.path, w.f.Sync())
+	return w.f.Sync()
 }
 
 // Close flushes and closes the file. Later calls do nothing.
@@ -189,7 +195,7 @@ func (w *Writer) Close() error {
 	}
 	err := w.flushLocked()
 	if e := w.f.Close(); err == nil {
-		err = fileio.Error(w.path, e)
+		err = e
 	}
 	w.f = nil
 	return err

@@ -21,7 +21,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"os"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/record"
@@ -48,9 +47,9 @@ type Reader struct {
 // Open opens a file. The error has the code NotFound if it does not exist, and InvalidArgument for
 // an unknown compression.
 func Open(path string, c Compression) (*Reader, error) {
-	f, err := os.Open(path)
+	f, err := fileio.Files{}.Open(path)
 	if err != nil {
-		return nil, fileio.Error(path, err)
+		return nil, err
 	}
 	r, err := NewReader(f, c)
 	if err != nil {
@@ -98,7 +97,7 @@ func (r *Reader) Close() error {
 	if r.close == nil {
 		return nil
 	}
-	return fileio.Error(r.name, r.close.Close())
+	return r.close.Close()
 }
 
 // Writer writes records. Its methods must not be called concurrently.
@@ -110,7 +109,7 @@ type Writer struct {
 // Create creates a file. It appears complete when [Writer.Close] is called. The caller must call
 // Close or [Writer.Abort].
 func Create(path string, c Compression) (*Writer, error) {
-	f, err := fileio.Create(path)
+	f, err := fileio.Files{}.Create(path)
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func (h *ProfilerHook) AfterRun(_ context.Context, _ *RunContext, values RunValu
 	if err != nil {
 		return err
 	}
-	return fileio.Write(filepath.Join(h.Dir, fmt.Sprintf("timeline-%d.json", at)), trace)
+	return fileio.Files{}.Write(filepath.Join(h.Dir, fmt.Sprintf("timeline-%d.json", at)), trace)
 }
 
 // traceEvent is an event in the trace event format. Times are in microseconds.

@@ -112,5 +112,5 @@ func (c *metaCache) write(sv *Saver, path string) error {
 		}
 		c.nodes = n
 	}
-	return fileio.Write(path, c.bytes)
+	return fileio.Files{}.Write(path, c.bytes)
 }

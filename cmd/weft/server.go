@@ -38,6 +38,7 @@ type serverFlags struct {
 	logRate     int // lines of the log in one second; 0 for no limit
 	memoryLimit byteSize
 	verbose     bool
+	files       fileFlags
 	parent      int // process id of the parent to end with; 0 for none
 	// announce reports that the task is ready
 	announce func(cmd *cobra.Command, s *server.Server, def cluster.ServerDef)
@@ -83,6 +84,7 @@ func newServer() *cobra.Command {
 	limitFlags(flags, &f.limits)
 	flags.IntVar(&f.logRate, "max-log-rate", 100, "lines of the log in one second; further lines are counted in one")
 	flags.Var(&f.memoryLimit, "memory-limit", "memory that the process may use, as in 3GiB; steps that need more fail; -1 for no limit (default 90 % of the machine or of the control group)")
+	f.files.add(flags)
 	flags.IntVar(&f.parent, "parent", 0, "process id of the parent: the task ends when that process has ended")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log sessions and graphs as they come and go, and more details of the runtime")
 	return cmd
@@ -171,6 +173,11 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	logger := slog.New(lines)
 	opts := []server.Option{server.WithLimits(f.limits), server.WithLogger(logger), server.WithGracePeriod(f.grace), server.WithSessionTTL(f.sessionTTL), server.WithPlacementLog(cmd.ErrOrStderr()),
 		server.WithMemoryLimit(int64(f.memoryLimit))}
+	files, err := f.files.options()
+	if err != nil {
+		return usageError{err}
+	}
+	opts = append(opts, files...)
 	if f.insecure {
 		opts = append(opts, server.Insecure())
 	}

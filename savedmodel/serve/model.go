@@ -3,13 +3,13 @@ package serve
 import (
 	"context"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -157,8 +157,8 @@ func (m *Model) restore(ctx context.Context, prefix string, assets weft.Feeds) e
 	if saver == nil {
 		return nil
 	}
-	if _, err := os.Stat(prefix + ".index"); err != nil {
-		return nil //nolint:nilerr // a model without variables
+	if !(fileio.Files{}).Exists(prefix + ".index") {
+		return nil // a model without variables
 	}
 	file, err := savedmodel.FindOutput(m.Graph, saver.Filename)
 	if err != nil {

@@ -1,77 +1,129 @@
-// Package fileio accesses the file system for operations and file formats. It has errors with
-// TensorFlow's codes and texts, files that appear complete or not at all, and patterns of names.
+// Package fileio is the only access of operations and file formats to the file system. It has
+// errors with TensorFlow's codes and texts, files that appear complete or not at all, and patterns
+// of names.
+//
+// A [FS] is the file system of a task: the folders that its operations may use, and the number of
+// file calls at a time. [Files] is what one user of it may do: read, or read and write, until a
+// context ends. The zero Files is for programs that are not tasks: it may use all files.
+//
+// Only regular files are opened. To open a FIFO or a device could block a thread without end, and
+// could have effects of its own. A task opens a file without blocking, looks at what it has opened,
+// and refuses everything else.
 package fileio
 
 import (
+	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
+	"github.com/weft-ml/weft/internal/sys/memlimit"
 	"github.com/weft-ml/weft/status"
 )
 
-// Error converts an error of the operating system about a file, for instance to the text "PATH; No
-// such file or directory" with the code NotFound. It returns nil for nil.
-func Error(path string, err error) error {
-	var pathErr *fs.PathError
-	var linkErr *os.LinkError
-	switch {
-	case err == nil:
+// Files is the access of one user to the file system. The zero value may use all files.
+type Files struct {
+	fs     *FS             // nil for all files
+	ctx    context.Context // ends waits and transfers; nil for none
+	deny   Rights          // rights that the user does not have
+	holder string          // operation that the rights belong to, for errors
+}
+
+// Rights is a set of rights of a user.
+type Rights uint8
+
+// The rights.
+const (
+	Reading Rights = 1 << iota
+	Writing
+)
+
+// For returns the access of an operation with some rights. A nil FS has all files.
+func (s *FS) For(operation string, rights Rights) Files {
+	return Files{fs: s, deny: (Reading | Writing) &^ rights, holder: operation}
+}
+
+// In returns the same access until ctx ends.
+func (f Files) In(ctx context.Context) Files {
+	f.ctx = ctx
+	return f
+}
+
+// check returns an error unless the user has a right.
+func (f Files) check(path string, right Rights) error {
+	if f.deny&right != 0 {
+		return status.Internalf("%s; the definition of %s does not say that it uses files in this way", path, f.holder)
+	}
+	return nil
+}
+
+// ended returns the error of a context that has ended.
+func (f Files) ended(path string) error {
+	if f.ctx == nil || f.ctx.Err() == nil {
 		return nil
-	case errors.As(err, &pathErr):
-		err = pathErr.Err
-	case errors.As(err, &linkErr):
-		err = linkErr.Err
 	}
-	text := err.Error()
-	if text != "" {
-		text = strings.ToUpper(text[:1]) + text[1:]
-	}
-	return status.Errorf(codeOf(err), "%s; %s", path, text)
+	return status.FromContext(f.ctx, path)
 }
 
-// codes maps error numbers to TensorFlow's codes. All others are Unknown.
-var codes = map[syscall.Errno]status.Code{
-	syscall.EINVAL: status.InvalidArgument, syscall.ENAMETOOLONG: status.InvalidArgument, syscall.ESPIPE: status.InvalidArgument,
-	syscall.ENOTTY: status.InvalidArgument, syscall.E2BIG: status.InvalidArgument,
-	syscall.ENOENT: status.NotFound, syscall.ENODEV: status.NotFound, syscall.ENXIO: status.NotFound,
-	syscall.EEXIST: status.AlreadyExists,
-	syscall.EPERM:  status.PermissionDenied, syscall.EACCES: status.PermissionDenied, syscall.EROFS: status.PermissionDenied,
-	syscall.ENOTEMPTY: status.FailedPrecondition, syscall.EISDIR: status.FailedPrecondition, syscall.ENOTDIR: status.FailedPrecondition, syscall.EBADF: status.FailedPrecondition,
-	syscall.EBUSY: status.FailedPrecondition, syscall.EPIPE: status.FailedPrecondition, syscall.ETXTBSY: status.FailedPrecondition,
-	syscall.ENOSPC: status.ResourceExhausted, syscall.EMFILE: status.ResourceExhausted, syscall.ENFILE: status.ResourceExhausted,
-	syscall.EMLINK: status.ResourceExhausted, syscall.ENOMEM: status.ResourceExhausted, syscall.EDQUOT: status.ResourceExhausted,
-	syscall.EFBIG: status.OutOfRange, syscall.EOVERFLOW: status.OutOfRange, syscall.ERANGE: status.OutOfRange,
-	syscall.ENOSYS: status.Unimplemented, syscall.ENOTSUP: status.Unimplemented, syscall.EXDEV: status.Unimplemented,
-	syscall.EAGAIN: status.Unavailable, syscall.EINTR: status.Unavailable, syscall.ENOLCK: status.Unavailable,
-	syscall.EDEADLK: status.Aborted, syscall.ESTALE: status.Aborted,
-}
-
-func codeOf(err error) status.Code {
-	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		if code, ok := codes[errno]; ok {
-			return code
-		}
+// do makes one file call within the limit of calls at a time.
+func (f Files) do(path string, call func() error) error {
+	if err := f.ended(path); err != nil {
+		return err
 	}
-	return status.Unknown
+	if f.fs == nil {
+		return call()
+	}
+	if err := f.fs.acquire(f.ctx, path); err != nil {
+		return err
+	}
+	defer f.fs.release()
+	return call()
 }
 
 // Read returns the contents of a file.
-func Read(path string) ([]byte, error) {
-	b, err := os.ReadFile(path)
-	return b, Error(path, err)
+func (f Files) Read(path string) ([]byte, error) {
+	file, err := f.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	size, err := file.Size()
+	if err != nil {
+		return nil, err
+	}
+	if left, known := memlimit.Left(); size >= minChecked && known && size > left {
+		return nil, status.ResourceExhaustedf("%s; the file has %d bytes, and the task has memory for %d", path, size, left)
+	}
+	b := make([]byte, 0, size+1) // one more byte finds the end of a file without another allocation
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := file.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if errors.Is(err, io.EOF) {
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 }
+
+// minChecked is the size, in bytes, of the smallest file for which the memory left on the machine
+// is looked at before the file is read. It is that of tensors.
+const minChecked = 64 << 20
 
 // Write replaces the contents of a file and waits until they are on disk. It creates the folders of
 // the file. After an error an older file is unchanged.
-func Write(path string, contents []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return Error(filepath.Dir(path), err)
+func (f Files) Write(path string, contents []byte) error {
+	if err := f.MakeDirs(filepath.Dir(path)); err != nil {
+		return err
 	}
-	t, err := Create(path)
+	t, err := f.Create(path)
 	if err != nil {
 		return err
 	}
@@ -83,19 +135,159 @@ func Write(path string, contents []byte) error {
 }
 
 // MakeDir creates a folder, whose parent must exist. It returns nil if the folder exists.
-func MakeDir(path string) error {
-	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return Error(path, err)
-	}
-	return nil
-}
-
-// Match returns the paths that match a pattern, in order. "*" and "?" do not match a slash, and
-// "[!a]" matches any character except a. A malformed pattern matches nothing.
-func Match(pattern string) []string {
-	paths, err := filepath.Glob(strings.ReplaceAll(pattern, "[!", "[^"))
-	if err != nil {
+func (f Files) MakeDir(path string) error {
+	err := f.change(path, func(p place) error { return p.mkdir(f.fs.dirMode()) })
+	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	return paths
+	return Error(path, err)
+}
+
+// MakeDirs creates a folder and its parents.
+func (f Files) MakeDirs(path string) error {
+	info, err := f.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return Error(path, syscall.ENOTDIR)
+	case status.CodeOf(err) != status.NotFound:
+		return err
+	}
+	if parent := filepath.Dir(path); parent != path {
+		if err := f.MakeDirs(parent); err != nil {
+			return err
+		}
+	}
+	return f.MakeDir(path)
+}
+
+// Stat describes a file, or the file that a link leads to.
+func (f Files) Stat(path string) (fs.FileInfo, error) {
+	var info fs.FileInfo
+	err := f.look(path, func(p place) (err error) {
+		info, err = p.stat()
+		return err
+	})
+	return info, Error(path, err)
+}
+
+// Exists reports whether there is a file or folder that the user may look at.
+func (f Files) Exists(path string) bool {
+	_, err := f.Stat(path)
+	return err == nil
+}
+
+// lstat describes a file or a link.
+func (f Files) lstat(path string) (fs.FileInfo, error) {
+	var info fs.FileInfo
+	err := f.look(path, func(p place) (err error) {
+		info, err = p.lstat()
+		return err
+	})
+	return info, Error(path, err)
+}
+
+// Remove removes a file, a link or an empty folder.
+func (f Files) Remove(path string) error {
+	return Error(path, f.change(path, func(p place) error { return p.remove() }))
+}
+
+// RemoveAll removes a folder with its contents. It follows no links. It returns nil if there is no
+// such folder.
+func (f Files) RemoveAll(path string) error {
+	info, err := f.lstat(path)
+	if status.CodeOf(err) == status.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		names, err := f.ReadDir(path)
+		if err != nil {
+			return err
+		}
+		for _, e := range names {
+			if err := f.RemoveAll(filepath.Join(path, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return f.Remove(path)
+}
+
+// Rename renames a file or folder, and replaces a file of the new name.
+func (f Files) Rename(from, to string) error {
+	target, err := f.at(to, Writing)
+	if err != nil {
+		return err
+	}
+	return Error(from, f.change(from, func(p place) error { return p.rename(target) }))
+}
+
+// look makes a file call that only reads.
+func (f Files) look(path string, call func(place) error) error { return f.call(path, Reading, call) }
+
+// change makes a file call that writes.
+func (f Files) change(path string, call func(place) error) error { return f.call(path, Writing, call) }
+
+func (f Files) call(path string, right Rights, call func(place) error) error {
+	p, err := f.at(path, right)
+	if err != nil {
+		return err
+	}
+	return f.do(path, func() error { return p.explain(call(p)) })
+}
+
+// ReadDir returns the entries of a folder, in order of their names. There may be as many as a
+// pattern of names may look at.
+func (f Files) ReadDir(path string) ([]fs.DirEntry, error) {
+	var all []fs.DirEntry
+	p, err := f.at(path, Reading)
+	if err != nil {
+		return nil, err
+	}
+	var dir *os.File
+	err = f.do(path, func() (err error) {
+		dir, err = p.open(os.O_RDONLY|openDirectory, 0)
+		return p.explain(err)
+	})
+	if err != nil {
+		return nil, Error(path, err)
+	}
+	defer dir.Close()
+	for {
+		var some []fs.DirEntry
+		err := f.do(path, func() (err error) {
+			some, err = dir.ReadDir(dirPiece)
+			return err
+		})
+		all = append(all, some...)
+		switch {
+		case errors.Is(err, io.EOF):
+			sortEntries(all)
+			return all, nil
+		case err != nil:
+			return nil, Error(path, err)
+		}
+		if err := f.fs.checkNames(path, len(all)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// dirPiece is the number of names of a folder that are read between two looks at the context.
+const dirPiece = 1024
+
+// SyncDir waits until the entries of a folder are on disk.
+func (f Files) SyncDir(path string) error {
+	return Error(path, f.look(path, func(p place) error {
+		dir, err := p.open(os.O_RDONLY|openDirectory, 0)
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		return dir.Sync()
+	}))
 }

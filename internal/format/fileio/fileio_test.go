@@ -25,16 +25,17 @@ func list(t *testing.T, dir string) []string {
 
 func TestErrors(t *testing.T) {
 	dir := t.TempDir()
+	var f Files
 	for _, test := range []struct {
 		err  error
 		code status.Code
 		text string
 	}{
-		{second(Read(dir + "/x")), status.NotFound, dir + "/x; No such file or directory"},
-		{second(Read(dir)), status.FailedPrecondition, dir + "; Is a directory"},
-		{MakeDir(dir + "/a/b"), status.NotFound, dir + "/a/b; No such file or directory"},
-		{second(Create(dir + "/a/b")), status.NotFound, dir + "/a/b; No such file or directory"},
-		{Write(dir, nil), status.FailedPrecondition, dir + "; Is a directory"},
+		{second(f.Read(dir + "/x")), status.NotFound, dir + "/x; No such file or directory"},
+		{second(f.Read(dir)), status.FailedPrecondition, dir + "; Is a directory"},
+		{f.MakeDir(dir + "/a/b"), status.NotFound, dir + "/a/b; No such file or directory"},
+		{second(f.Create(dir + "/a/b")), status.NotFound, dir + "/a/b; No such file or directory"},
+		{f.Write(dir, nil), status.FailedPrecondition, dir + "; Is a directory"},
 		{Error("p", errors.New("odd")), status.Unknown, "p; Odd"},
 	} {
 		if status.CodeOf(test.err) != test.code || test.err.Error() != test.text {
@@ -44,7 +45,7 @@ func TestErrors(t *testing.T) {
 	if err := Error("p", nil); err != nil {
 		t.Errorf("for nil got %v", err)
 	}
-	if err := MakeDir(dir); err != nil {
+	if err := f.MakeDir(dir); err != nil {
 		t.Errorf("a folder that exists: %v", err)
 	}
 }
@@ -54,27 +55,27 @@ func second[T any](_ T, err error) error { return err }
 func TestFilesAppearWhole(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
-	if err := Write(path, []byte("old")); err != nil {
+	if err := (Files{}).Write(path, []byte("old")); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Create(path)
+	f, err := Files{}.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Write([]byte("new")); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := Read(path); err != nil || string(b) != "old" {
+	if b, err := (Files{}).Read(path); err != nil || string(b) != "old" {
 		t.Errorf("before Commit the file contains %q, %v", b, err)
 	}
 	if err := f.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	f.Abort()
-	if b, err := Read(path); err != nil || string(b) != "new" {
+	if b, err := (Files{}).Read(path); err != nil || string(b) != "new" {
 		t.Errorf("the file contains %q, %v", b, err)
 	}
-	g, err := Create(path)
+	g, err := Files{}.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestFilesAppearWhole(t *testing.T) {
 // TestSweep removes files that are not locked, and keeps one that is being written.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
-	live, err := Create(filepath.Join(dir, "live"))
+	live, err := Files{}.Create(filepath.Join(dir, "live"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +98,8 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	Sweep(dir)
-	Sweep(filepath.Join(dir, "none"))
+	Files{}.Sweep(dir)
+	Files{}.Sweep(filepath.Join(dir, "none"))
 	want := []string{filepath.Base(live.f.Name()), "other.tempstate1", "x.weft-tmp-1"}
 	if names := list(t, dir); !slices.Equal(names, want) {
 		t.Errorf("the remaining files are %q, want %q", names, want)
@@ -108,7 +109,7 @@ func TestSweep(t *testing.T) {
 func TestMatch(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"b", "a1", "a2", "c/a3"} {
-		if err := Write(filepath.Join(dir, name), nil); err != nil {
+		if err := (Files{}).Write(filepath.Join(dir, name), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,7 +117,11 @@ func TestMatch(t *testing.T) {
 		"*": {"a1", "a2", "b", "c"}, "a?": {"a1", "a2"}, "a[!1]": {"a2"}, "a[^1]": {"a2"}, "*/*": {"c/a3"}, "x*": nil, "[": nil, "b": {"b"},
 	} {
 		var got []string
-		for _, path := range Match(filepath.Join(dir, pattern)) {
+		paths, err := Files{}.Match(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
 			rel, err := filepath.Rel(dir, path)
 			if err != nil {
 				t.Fatal(err)

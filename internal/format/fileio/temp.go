@@ -1,20 +1,25 @@
 package fileio
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/weft-ml/weft/status"
 )
 
 // Temp is a temporary file in the folder of its final path, which Commit renames. It is locked
 // while it exists. [Sweep] removes the files that are not locked, since their process is dead.
 type Temp struct {
-	f    *os.File // nil after Commit, Rename or Abort
-	path string   // final path
+	*File        // the temporary file; nil after Commit, Rename or Abort
+	files Files  // of the writer
+	final string // final path
 }
 
 // tempName matches the names of temporary files.
@@ -22,110 +27,112 @@ var tempName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 
 // Create creates a temporary file for a path, whose folder must exist. The caller must call Commit
 // or Abort; Abort after Commit does nothing.
-func Create(path string) (*Temp, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+func (f Files) Create(path string) (*Temp, error) {
+	if info, err := f.Stat(path); err == nil && info.IsDir() {
 		return nil, Error(path, syscall.EISDIR)
 	}
 	for {
-		name := fmt.Sprintf("%s.weft-tmp-%016x", path, rand.Uint64())
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+		file, err := f.CreateNew(fmt.Sprintf("%s.weft-tmp-%016x", path, rand.Uint64()))
 		if err != nil {
-			return nil, Error(path, err)
+			return nil, renamed(err, path)
 		}
-		if lock(f) && exists(f) {
-			return &Temp{f, path}, nil
+		if lock(file.f) && f.exists(file) {
+			return &Temp{file, f, path}, nil
 		}
-		f.Close() // Sweep has removed the file before it was locked
+		file.Close() // Sweep has removed the file before it was locked
 	}
 }
 
+// renamed replaces the name of a temporary file in an error by the final path.
+func renamed(err error, path string) error {
+	_, text, found := strings.Cut(err.Error(), "; ")
+	if !found {
+		return err
+	}
+	return status.Errorf(status.CodeOf(err), "%s; %s", path, text)
+}
+
 // exists reports whether an open file still has its name.
-func exists(f *os.File) bool {
-	have, err := f.Stat()
+func (f Files) exists(file *File) bool {
+	have, err := file.f.Stat()
 	if err != nil {
 		return false
 	}
-	want, err := os.Stat(f.Name())
+	want, err := f.lstat(file.path)
 	return err == nil && os.SameFile(have, want)
 }
 
 // Write appends to the file.
 func (t *Temp) Write(b []byte) (int, error) {
-	n, err := t.f.Write(b)
-	return n, Error(t.path, err)
+	n, err := t.File.Write(b)
+	if err != nil {
+		err = renamed(err, t.final)
+	}
+	return n, err
 }
-
-// Sync waits until the contents are on disk.
-func (t *Temp) Sync() error { return Error(t.path, t.f.Sync()) }
 
 // Commit renames the file to its final path, replacing an older file, and waits until it is on
 // disk. After an error an older file is unchanged and the temporary file is removed.
 func (t *Temp) Commit() error {
 	if err := t.Sync(); err != nil {
 		t.Abort()
-		return err
+		return renamed(err, t.final)
 	}
 	if err := t.Rename(); err != nil {
 		return err
 	}
-	return SyncDir(filepath.Dir(t.path))
+	return t.files.SyncDir(filepath.Dir(t.final))
 }
 
 // Rename is Commit without the wait for the disk. To commit several files, call Sync for all,
-// Rename for all, and then [SyncDir].
+// Rename for all, and then [Files.SyncDir]. It replaces a link at the final path, and does not
+// follow it.
 func (t *Temp) Rename() error {
-	if err := os.Rename(t.f.Name(), t.path); err != nil {
+	if err := t.files.Rename(t.path, t.final); err != nil {
 		t.Abort()
-		return Error(t.path, err)
+		return renamed(err, t.final)
 	}
-	t.f.Close()
-	t.f = nil
+	t.File.Close()
+	t.File = nil
 	return nil
 }
 
 // Move changes the final path, which must be in the same folder.
-func (t *Temp) Move(path string) { t.path = path }
+func (t *Temp) Move(path string) { t.final = path }
 
-// Abort removes the temporary file.
+// Abort removes the temporary file, also after the end of the step.
 func (t *Temp) Abort() {
-	if t.f != nil {
-		os.Remove(t.f.Name())
-		t.f.Close()
-		t.f = nil
+	if t.File != nil {
+		_ = t.files.In(context.Background()).Remove(t.path) // what remains is swept
+		t.File.Close()
+		t.File = nil
 	}
-}
-
-// SyncDir waits until the entries of a folder are on disk.
-func SyncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return Error(dir, err)
-	}
-	defer f.Close()
-	return Error(dir, f.Sync())
 }
 
 // Sweep removes the temporary files of dead processes from a folder. It keeps those of live
 // processes.
-func Sweep(dir string) {
-	files, err := os.ReadDir(dir)
-	if err != nil || !canLock {
-		return // no folder, or no locks that tell whether a process is alive
+func (f Files) Sweep(dir string) {
+	if !canLock {
+		return // no locks that tell whether a process is alive
 	}
-	for _, file := range files {
-		if tempName().MatchString(file.Name()) {
-			sweep(filepath.Join(dir, file.Name()))
+	entries, err := f.ReadDir(dir)
+	if err != nil {
+		return // no folder
+	}
+	for _, e := range entries {
+		if tempName().MatchString(e.Name()) {
+			f.sweep(filepath.Join(dir, e.Name()))
 		}
 	}
 }
 
-func sweep(path string) {
-	f, err := os.Open(path)
+func (f Files) sweep(path string) {
+	file, err := f.open(path, Reading, os.O_RDONLY|openNoFollow)
 	if err != nil {
 		return
 	}
-	defer f.Close()
-	if lock(f) {
-		os.Remove(path)
+	defer file.Close()
+	if lock(file.f) {
+		_ = f.Remove(path) // another process may have removed it
 	}
 }

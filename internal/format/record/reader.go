@@ -82,5 +82,8 @@ func (r *Reader) truncated(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return status.DataLossf("truncated record at %d' failed with Read less bytes than requested", r.offset)
 	}
+	if _, known := errors.AsType[*status.Error](err); known {
+		return err // of the file, such as the end of the step
+	}
 	return status.DataLossf("reading a record at %d: %w", r.offset, err)
 }

@@ -6,13 +6,14 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 )
 
 func init() {
 	doc := "Creates a dataset that caches the elements of its input during the first iteration."
-	registerStage("CacheDataset", doc, []string{"filename: string"}, withSpecAndMetadata(), newCache)
-	registerStage("CacheDatasetV2", doc, []string{"filename: string", "cache: resource"}, withSpecAndMetadata(), newCache)
+	registerStageOf(opdef.FilesWrite, "CacheDataset", doc, []string{"filename: string"}, withSpecAndMetadata(), newCache)
+	registerStageOf(opdef.FilesWrite, "CacheDatasetV2", doc, []string{"filename: string", "cache: resource"}, withSpecAndMetadata(), newCache)
 }
 
 // cache holds all elements of a dataset after an iteration has reached the end.
@@ -52,7 +53,7 @@ func newCache(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		return nil, err
 	}
 	if file != "" {
-		return &fileCacheDataset{s, file}, nil
+		return &fileCacheDataset{s, n.Files(), file}, nil
 	}
 	d := &cacheDataset{s, &cache{}}
 	if len(n.Inputs) > 2 {

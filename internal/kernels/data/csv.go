@@ -19,9 +19,9 @@ func init() {
 	attrs := []string{"output_types: list({float32, float64, int32, int64, string}) >= 1", "output_shapes: list(shape) >= 1"}
 	doc := "Creates a dataset of the records of CSV files. An empty field has its default value."
 	for _, name := range []string{"CSVDataset", "ExperimentalCSVDataset"} {
-		register(opdef.Def{Name: name, Doc: doc, In: in, Attrs: attrs, Stateful: true}, newCSV)
+		register(opdef.Def{Name: name, Doc: doc, In: in, Attrs: attrs, Stateful: true, Class: opdef.FilesRead}, newCSV)
 	}
-	register(opdef.Def{Name: "CSVDatasetV2", Doc: doc, In: append(in[:9:9], "exclude_cols: int64"), Attrs: attrs, Stateful: true}, newCSV)
+	register(opdef.Def{Name: "CSVDatasetV2", Doc: doc, In: append(in[:9:9], "exclude_cols: int64"), Attrs: attrs, Stateful: true, Class: opdef.FilesRead}, newCSV)
 }
 
 // csvDataset parses the records of CSV files.

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"os"
 
 	"github.com/golang/snappy"
 	"google.golang.org/protobuf/proto"
@@ -27,17 +26,17 @@ import (
 const elementsVersion = 1
 
 type elementWriter struct {
-	file   *os.File
+	file   *fileio.File
 	buf    *bufio.Writer
 	gzip   *gzip.Writer // nil unless the whole file is compressed
 	to     io.Writer
 	snappy bool
 }
 
-func createElements(name string, compression string) (*elementWriter, error) {
-	file, err := os.Create(name)
+func createElements(files fileio.Files, name string, compression string) (*elementWriter, error) {
+	file, err := files.Truncate(name)
 	if err != nil {
-		return nil, fileio.Error(name, err)
+		return nil, err
 	}
 	w := &elementWriter{file: file, buf: bufio.NewWriterSize(file, 1<<16), snappy: compression == string(record.Snappy)}
 	w.to = w.buf
@@ -50,10 +49,10 @@ func createElements(name string, compression string) (*elementWriter, error) {
 
 func (w *elementWriter) bytes(b []byte) error {
 	if _, err := w.to.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(b)))); err != nil {
-		return fileio.Error(w.file.Name(), err)
+		return err
 	}
 	_, err := w.to.Write(b)
-	return fileio.Error(w.file.Name(), err)
+	return err
 }
 
 func (w *elementWriter) message(m proto.Message) error {
@@ -107,17 +106,13 @@ func hasRawBytes(dtype tensor.DType) bool {
 func (w *elementWriter) size() (int64, error) {
 	if w.gzip != nil {
 		if err := w.gzip.Flush(); err != nil {
-			return 0, fileio.Error(w.file.Name(), err)
+			return 0, err
 		}
 	}
 	if err := w.buf.Flush(); err != nil {
-		return 0, fileio.Error(w.file.Name(), err)
+		return 0, err
 	}
-	info, err := w.file.Stat()
-	if err != nil {
-		return 0, fileio.Error(w.file.Name(), err)
-	}
-	return info.Size(), nil
+	return w.file.Size()
 }
 
 func (w *elementWriter) close() error {
@@ -125,20 +120,20 @@ func (w *elementWriter) close() error {
 	if w.gzip != nil {
 		err = w.gzip.Close()
 	}
-	return fileio.Error(w.file.Name(), errors.Join(err, w.buf.Flush(), w.file.Close()))
+	return errors.Join(err, w.buf.Flush(), w.file.Close())
 }
 
 type elementReader struct {
 	types  []tensor.DType
-	file   *os.File
+	file   *fileio.File
 	from   io.Reader
 	snappy bool
 }
 
-func openElements(name string, compression string, types []tensor.DType) (*elementReader, error) {
-	file, err := os.Open(name)
+func openElements(files fileio.Files, name string, compression string, types []tensor.DType) (*elementReader, error) {
+	file, err := files.Open(name)
 	if err != nil {
-		return nil, fileio.Error(name, err)
+		return nil, err
 	}
 	r := &elementReader{types: types, file: file, snappy: compression == string(record.Snappy)}
 	if compression != string(record.GZIP) {

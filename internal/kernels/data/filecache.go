@@ -3,7 +3,6 @@ package data
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -20,19 +19,15 @@ import (
 // prefix_1 and so on. At the end of the input they are merged into one.
 type fileCacheDataset struct {
 	stage
+	files  fileio.Files
 	prefix string
 }
 
-func (d *fileCacheDataset) complete() bool { return exists(checkpoint.IndexFile(d.prefix)) }
+func (d *fileCacheDataset) complete() bool { return d.files.Exists(checkpoint.IndexFile(d.prefix)) }
 
 func (d *fileCacheDataset) part(i int64) string { return d.prefix + "_" + strconv.FormatInt(i, 10) }
 
 func lockFile(part string) string { return part + ".lockfile" }
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
 
 // key returns the key of component k of element i.
 func (d *fileCacheDataset) key(i int64, k int) string {
@@ -105,7 +100,7 @@ func (it *fileCacheIterator) next(r *run) (element, error) {
 func (it *fileCacheIterator) read(r *run) (element, error) {
 	if it.reader == nil {
 		var err error
-		if it.reader, err = checkpoint.Open(it.d.prefix); err != nil {
+		if it.reader, err = checkpoint.In(it.d.files.In(r.lifetime)).Open(it.d.prefix); err != nil {
 			return nil, err
 		}
 		it.cancelCleanup = r.cleanups.add(it.abandon)
@@ -129,27 +124,27 @@ func (it *fileCacheIterator) read(r *run) (element, error) {
 // open creates new files, unless another iterator is writing them. The caller holds mu.
 func (it *fileCacheIterator) open(r *run) error {
 	part := it.d.part(it.shard)
-	if index := checkpoint.IndexFile(part); exists(index) {
+	if index := checkpoint.IndexFile(part); it.d.files.Exists(index) {
 		return status.AlreadyExistsf("Existing cache files found: \n%s\n%s\nTo continue delete the above files.",
 			index, checkpoint.DataFile(part, 0, 1))
 	}
 	lock := lockFile(part)
-	f, err := os.OpenFile(lock, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if errors.Is(err, os.ErrExist) {
-		contents, _ := os.ReadFile(lock)
+	f, err := it.d.files.CreateNew(lock)
+	if status.CodeOf(err) == status.AlreadyExists {
+		contents, _ := it.d.files.Read(lock)
 		return status.AlreadyExistsf("There appears to be a concurrent caching iterator running - cache lockfile already "+
 			"exists ('%s'). If you are sure no other running TF computations are using this cache prefix, delete the lockfile and "+
 			"re-initialize the iterator. Lockfile contents: %s", lock, contents)
 	}
 	if err != nil {
-		return fileio.Error(lock, err)
+		return err
 	}
 	fmt.Fprintf(f, "Created at: %d", time.Now().Unix())
 	if err := f.Close(); err != nil {
-		return fileio.Error(lock, err)
+		return err
 	}
-	if it.writer, err = checkpoint.Create(part); err != nil {
-		os.Remove(lock)
+	if it.writer, err = checkpoint.In(it.d.files).Create(part); err != nil {
+		_ = it.d.files.Remove(lock)
 		return err
 	}
 	it.cancelCleanup = r.cleanups.add(it.abandon)
@@ -165,7 +160,7 @@ func (it *fileCacheIterator) abandon() {
 	}
 	if it.writer != nil {
 		it.writer.Abort()
-		os.Remove(lockFile(it.d.part(it.shard)))
+		_ = it.d.files.Remove(lockFile(it.d.part(it.shard)))
 		it.writer, it.finished = nil, true
 	}
 }
@@ -188,11 +183,11 @@ func (it *fileCacheIterator) finish() error {
 	for i := range it.shard + 1 {
 		parts = append(parts, it.d.part(i))
 	}
-	if err := checkpoint.Merge(parts, it.d.prefix, false); err != nil {
+	if err := checkpoint.In(it.d.files).Merge(parts, it.d.prefix, false); err != nil {
 		return err
 	}
 	for _, part := range parts {
-		os.Remove(lockFile(part))
+		_ = it.d.files.Remove(lockFile(part))
 	}
 	return nil
 }

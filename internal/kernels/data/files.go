@@ -6,7 +6,6 @@ import (
 	"compress/zlib"
 	"errors"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
@@ -20,7 +19,7 @@ import (
 func init() {
 	in := []string{"filenames: string", "compression_type: string", "buffer_size: int64"}
 	files := func(name, doc string, in []string, open opener) {
-		register(opdef.Def{Name: name, Doc: doc, In: in, Attrs: []string{metadata}, Stateful: true},
+		register(opdef.Def{Name: name, Doc: doc, In: in, Attrs: []string{metadata}, Stateful: true, Class: opdef.FilesRead},
 			func(n *node, ctx *kernel.Context) (dataset, error) { return newFiles(n, ctx, open) })
 	}
 	files("TextLineDataset", "Creates a dataset of the lines of text files.", in, openLines)
@@ -40,6 +39,7 @@ type opener func(r io.Reader, compression string) (recordReader, error)
 // filesDataset contains the records of files.
 type filesDataset struct {
 	spec
+	files       fileio.Files
 	names       []string
 	offsets     []int64 // start offset in each file; nil for 0
 	compression string
@@ -53,7 +53,7 @@ func newFiles(n *node, ctx *kernel.Context, open opener) (*filesDataset, error) 
 	}
 	d := &filesDataset{
 		spec:  spec{[]tensor.DType{tensor.String}, []tensor.PartialShape{tensor.MakePartial()}},
-		names: names, open: open,
+		files: n.Files(), names: names, open: open,
 	}
 	if d.compression, err = compression(n, ctx); err != nil {
 		return nil, err
@@ -126,18 +126,19 @@ type filesIterator struct {
 	d    *filesDataset
 	i    int64 // index of the file
 	n    int64 // index of the next record in the file
-	file *os.File
+	file *fileio.File
 	from recordReader // nil between files
 }
 
-func (it *filesIterator) next(*run) (element, error) {
+func (it *filesIterator) next(r *run) (element, error) {
 	for it.i < int64(len(it.d.names)) {
 		if it.from == nil {
-			if err := it.begin(); err != nil {
+			if err := it.begin(r); err != nil {
 				it.i++
 				return nil, err
 			}
 		}
+		it.file.Use(r.ctx.Context())
 		text, err := it.from.record()
 		if err == nil {
 			it.n++
@@ -154,16 +155,16 @@ func (it *filesIterator) next(*run) (element, error) {
 
 // begin opens the current file. It is closed at its end, or by a finalizer if the iterator is
 // dropped.
-func (it *filesIterator) begin() error {
+func (it *filesIterator) begin(r *run) error {
 	name := it.d.names[it.i]
-	f, err := os.Open(name)
+	f, err := it.d.files.In(r.ctx.Context()).Open(name)
 	if err != nil {
-		return fileio.Error(name, err)
+		return err
 	}
 	if it.d.offsets != nil {
 		if _, err := f.Seek(it.d.offsets[it.i], io.SeekStart); err != nil {
 			f.Close()
-			return fileio.Error(name, err)
+			return err
 		}
 	}
 	it.file, it.n = f, 0
@@ -190,7 +191,7 @@ func (it *filesIterator) state(a *archive) {
 		a.fail(status.InvalidArgumentf("the saved state of the iterator does not match the dataset"))
 		return
 	}
-	if err := it.begin(); err != nil {
+	if err := it.begin(a.run); err != nil {
 		a.fail(err)
 		return
 	}

@@ -1,10 +1,11 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"os"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -14,10 +15,10 @@ import (
 func init() {
 	in := []string{"filenames: string", "header_bytes: int64", "record_bytes: int64", "footer_bytes: int64", "buffer_size: int64"}
 	doc := "Creates a dataset of the fixed-length records of files. The header and footer of each file are skipped."
-	register(opdef.Def{Name: "FixedLengthRecordDataset", Doc: doc, In: in, Attrs: []string{metadata}, Stateful: true}, newFixed)
+	register(opdef.Def{Name: "FixedLengthRecordDataset", Doc: doc, In: in, Attrs: []string{metadata}, Stateful: true, Class: opdef.FilesRead}, newFixed)
 	register(opdef.Def{
 		Name: "FixedLengthRecordDatasetV2", Doc: doc, In: append(in[:5:5], "compression_type: string"),
-		Attrs: []string{metadata}, Stateful: true,
+		Attrs: []string{metadata}, Stateful: true, Class: opdef.FilesRead,
 	}, newFixed)
 }
 
@@ -40,7 +41,7 @@ func newFixed(n *node, ctx *kernel.Context) (dataset, error) {
 	case v[3] < 0:
 		return nil, status.InvalidArgumentf("`buffer_size` must be >= 0")
 	}
-	d := &filesDataset{spec: spec{[]tensor.DType{tensor.String}, []tensor.PartialShape{tensor.MakePartial()}}, names: names}
+	d := &filesDataset{spec: spec{[]tensor.DType{tensor.String}, []tensor.PartialShape{tensor.MakePartial()}}, files: n.Files(), names: names}
 	if len(n.Inputs) > 5 {
 		if d.compression, err = compression(n, ctx); err != nil {
 			return nil, err
@@ -64,13 +65,16 @@ func openFixed(r io.Reader, compression string, header, size, footer int64) (rec
 		return nil, err
 	}
 	all, err := io.ReadAll(from)
+	if _, known := errors.AsType[*status.Error](err); known {
+		return nil, err // of the file
+	}
 	if err != nil {
 		return nil, status.DataLossf("cannot read: %v", err)
 	}
 	body := int64(len(all)) - header - footer
 	if body < 0 || body%size != 0 {
 		file := ""
-		if f, ok := r.(*os.File); ok {
+		if f, ok := r.(*fileio.File); ok {
 			file = fmt.Sprintf(" %q", f.Name())
 		}
 		return nil, status.InvalidArgumentf("Excluding the header (%d bytes) and footer (%d bytes), input file%s has body length %d bytes, "+

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 
-	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/status"
 )
@@ -30,7 +29,11 @@ func (d *legacySnapshot) read(r *run, m *pb.SnapshotMetadataRecord) (iterator, e
 		}
 	}
 	dir := filepath.Join(d.dir, run)
-	it := &legacyReader{d: d, files: fileio.Match(filepath.Join(dir, "*"))}
+	found, err := d.files.In(r.ctx.Context()).Match(filepath.Join(dir, "*"))
+	if err != nil {
+		return nil, err
+	}
+	it := &legacyReader{d: d, files: found}
 	if len(it.files) == 0 {
 		return nil, status.NotFoundf("Could not find any files in dir: %s", dir)
 	}
@@ -52,7 +55,7 @@ type legacyReader struct {
 	cancelCleanup func()
 }
 
-func (it *legacyReader) next(*run) (element, error) {
+func (it *legacyReader) next(r *run) (element, error) {
 	for {
 		if it.from == nil {
 			if len(it.files) == 0 {
@@ -60,11 +63,12 @@ func (it *legacyReader) next(*run) (element, error) {
 				return nil, errEnd
 			}
 			var err error
-			if it.from, err = openElements(filepath.Join(it.d.readerPrefix, it.files[0]), it.d.compression, it.d.types); err != nil {
+			if it.from, err = openElements(it.d.files, filepath.Join(it.d.readerPrefix, it.files[0]), it.d.compression, it.d.types); err != nil {
 				return nil, err
 			}
 			it.files = it.files[1:]
 		}
+		it.from.file.Use(r.ctx.Context())
 		e, err := it.from.read()
 		if !errors.Is(err, errEnd) {
 			return e, err

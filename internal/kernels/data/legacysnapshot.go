@@ -17,12 +17,13 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/murmur"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 )
 
 // SnapshotDataset stores snapshots in element files, in one directory for each run.
 func init() {
-	registerStage("SnapshotDataset", "Creates a dataset that writes the elements of its input to files in the first iteration and reads the files in later ones.",
+	registerStageOf(opdef.FilesWrite, "SnapshotDataset", "Creates a dataset that writes the elements of its input to files in the first iteration and reads the files in later ones.",
 		[]string{"path: string"}, append(withSpec(), "compression: string = ''", "reader_path_prefix: string = ''", "writer_path_prefix: string = ''",
 			"shard_size_bytes: int = 10737418240", "pending_snapshot_expiry_seconds: int = 86400", "num_reader_threads: int = 1",
 			"reader_buffer_size: int = 1", "num_writer_threads: int = 1", "writer_buffer_size: int = 1", "shuffle_on_read: bool = false",
@@ -31,6 +32,7 @@ func init() {
 
 type legacySnapshot struct {
 	stage
+	files                      fileio.Files
 	hash                       string
 	dir                        string // directory of the snapshot
 	run                        string // name of the run; "" for a new one
@@ -49,7 +51,7 @@ func newLegacySnapshot(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		return nil, err
 	}
 	d := &legacySnapshot{
-		stage: s, compression: n.Attrs.String("compression"), readerPrefix: n.Attrs.String("reader_path_prefix"), writerPrefix: n.Attrs.String("writer_path_prefix"),
+		stage: s, files: n.Files(), compression: n.Attrs.String("compression"), readerPrefix: n.Attrs.String("reader_path_prefix"), writerPrefix: n.Attrs.String("writer_path_prefix"),
 		fileSize: int64(n.Attrs.Int("shard_size_bytes")), expiry: time.Duration(n.Attrs.Int("pending_snapshot_expiry_seconds")) * time.Second,
 		shuffled: n.Attrs.Bool("shuffle_on_read"), seed: int64(n.Attrs.Int("seed") + n.Attrs.Int("seed2")), mode: n.Attrs.String("mode"),
 	}
@@ -83,16 +85,16 @@ func newLegacySnapshot(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	if name := n.Attrs.String("snapshot_name"); name != "" {
 		d.dir, d.run = filepath.Join(path, "custom-"+name), "custom"
 	}
-	return d, dumpGraph(filepath.Join(path, d.hash+"-graph.pbtxt"), g)
+	return d, dumpGraph(n.Files().In(ctx.Context()), filepath.Join(path, d.hash+"-graph.pbtxt"), g)
 }
 
 // dumpGraph writes the graph of a snapshot's input in text format, for inspection.
-func dumpGraph(file string, g *pb.GraphDef) error {
+func dumpGraph(files fileio.Files, file string, g *pb.GraphDef) error {
 	text, err := prototext.MarshalOptions{Multiline: true}.Marshal(g)
 	if err != nil {
 		return err
 	}
-	return fileio.Write(file, text)
+	return files.Write(file, text)
 }
 
 func (d *legacySnapshot) iterate(*run) (iterator, error) { return &legacyIterator{d: d}, nil }
@@ -106,7 +108,7 @@ type legacyIterator struct {
 
 func (it *legacyIterator) next(r *run) (element, error) {
 	if it.at == nil {
-		m, err := readMetadata(it.d.dir)
+		m, err := readMetadata(it.d.files, it.d.dir)
 		if err != nil {
 			return nil, err
 		}
@@ -148,7 +150,7 @@ func (it *legacyIterator) state(a *archive) {
 	}
 	a.int((*int64)(&it.mode))
 	if a.loading {
-		m, err := readMetadata(it.d.dir)
+		m, err := readMetadata(it.d.files, it.d.dir)
 		if err == nil {
 			it.at, err = it.begin(a.run, m)
 		}
@@ -208,11 +210,11 @@ func (w *legacyWriter) next(r *run) (element, error) {
 }
 
 func (w *legacyWriter) begin() error {
-	if err := makeDirs(w.dir()); err != nil {
+	if err := w.d.files.MakeDirs(w.dir()); err != nil {
 		return err
 	}
 	m := &pb.SnapshotMetadataRecord{GraphHash: w.d.hash, RunId: w.name(), CreationTimestamp: time.Now().UnixMicro(), Version: elementsVersion}
-	if err := writeMetadata(w.d.dir, m, w.d.types); err != nil {
+	if err := writeMetadata(w.d.files, w.d.dir, m, w.d.types); err != nil {
 		return err
 	}
 	w.started = true
@@ -220,7 +222,7 @@ func (w *legacyWriter) begin() error {
 }
 
 func (w *legacyWriter) openFile() (err error) {
-	w.file, err = createElements(partFile(w.dir(), w.files), w.d.compression)
+	w.file, err = createElements(w.d.files, partFile(w.dir(), w.files), w.d.compression)
 	w.files++
 	w.bytes = 0
 	return err
@@ -303,12 +305,12 @@ func (w *legacyWriter) finish() error {
 	if err := w.closeFile(); err != nil {
 		return err
 	}
-	m, err := readMetadata(w.d.dir)
+	m, err := readMetadata(w.d.files, w.d.dir)
 	if err != nil || m.GetRunId() != w.name() {
 		return err
 	}
 	m.Finalized = true
-	return writeMetadata(w.d.dir, m, w.d.types)
+	return writeMetadata(w.d.files, w.d.dir, m, w.d.types)
 }
 
 // state saves the element read ahead. Files written after a save stay and hold elements that are
@@ -322,7 +324,12 @@ func (w *legacyWriter) state(a *archive) {
 	if !a.loading || !w.started {
 		return
 	}
-	for _, file := range fileio.Match(filepath.Join(w.dir(), "*")) {
+	found, err := w.d.files.Match(filepath.Join(w.dir(), "*"))
+	if err != nil {
+		a.fail(err)
+		return
+	}
+	for _, file := range found {
 		number, _, _ := strings.Cut(filepath.Base(file), ".")
 		n, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {

@@ -13,14 +13,15 @@ import (
 func init() {
 	register(opdef.Def{
 		Name: "MatchingFilesDataset", Doc: "Creates a dataset of the sorted names of the files that match patterns.",
-		In: []string{"patterns: string"}, Stateful: true,
-	}, func(_ *node, ctx *kernel.Context) (dataset, error) {
+		In: []string{"patterns: string"}, Stateful: true, Class: opdef.FilesRead,
+	}, func(n *node, ctx *kernel.Context) (dataset, error) {
 		in := ctx.Input(0)
 		if in.Rank() > 1 {
 			return nil, status.InvalidArgumentf("`patterns` must be a scalar or a vector.")
 		}
 		return &matchingDataset{
 			spec:     spec{[]tensor.DType{tensor.String}, []tensor.PartialShape{tensor.MakePartial()}},
+			files:    n.Files(),
 			patterns: slices.Clone(tensor.Values[string](in)),
 		}, nil
 	})
@@ -28,17 +29,22 @@ func init() {
 
 type matchingDataset struct {
 	spec
+	files    fileio.Files
 	patterns []string
 }
 
 func (d *matchingDataset) cardinality() int64 { return unknown }
 
 // iterate lists the files. A file that matches several patterns is listed once for each.
-func (d *matchingDataset) iterate(*run) (iterator, error) {
+func (d *matchingDataset) iterate(r *run) (iterator, error) {
 	list := &listDataset{spec: d.spec}
 	var names []string
 	for _, pattern := range d.patterns {
-		names = append(names, fileio.Match(pattern)...)
+		found, err := d.files.In(r.ctx.Context()).Match(pattern)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, found...)
 	}
 	slices.Sort(names)
 	for _, name := range names {

@@ -189,9 +189,18 @@ func (s *source) state(a *archive) { s.input.state(a) }
 
 // registerStage registers an operation that creates a dataset from its argument input_dataset and
 // the arguments more.
-func registerStage(name, doc string, more, attrs []string, build func(n *node, ctx *kernel.Context, s stage) (dataset, error)) {
+func registerStage(name, doc string, more, attrs []string, build stageMaker) {
+	registerStageOf(0, name, doc, more, attrs, build)
+}
+
+// stageMaker creates a dataset with one input from the other inputs of its node.
+type stageMaker func(n *node, ctx *kernel.Context, s stage) (dataset, error)
+
+// registerStageOf is registerStage for an operation of some class.
+func registerStageOf(class opdef.Class, name, doc string, more, attrs []string, build stageMaker) {
 	register(opdef.Def{
-		Name: name, Doc: doc, In: slices.Concat([]string{"input_dataset: variant"}, more), Attrs: attrs,
+		Class: class,
+		Name:  name, Doc: doc, In: slices.Concat([]string{"input_dataset: variant"}, more), Attrs: attrs,
 		Stateful: slices.ContainsFunc(more, isResource),
 	}, func(n *node, ctx *kernel.Context) (dataset, error) {
 		s, err := n.stageOf(ctx)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/record"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -15,22 +16,23 @@ func init() {
 	in := []string{"input_dataset: variant", "path: string", "shard_func_other_args: Tshard_func_args"}
 	attrs := []string{"compression: string = ''", "shard_func: func", "use_shard_func: bool = true", "Tshard_func_args: list(type) >= 0"}
 	kernel.RegisterNew(opdef.Def{
-		Name: "SaveDataset", Doc: "Saves the elements of a dataset to files.", In: in, Attrs: attrs, Stateful: true,
+		Name: "SaveDataset", Doc: "Saves the elements of a dataset to files.", In: in, Attrs: attrs, Stateful: true, Class: opdef.FilesWrite,
 	}, iterating(saveDataset))
 	register(opdef.Def{
 		Name: "SaveDatasetV2", Doc: "Creates a dataset that saves the elements of its input to files as they are read.",
-		In: in, Attrs: append(attrs[:4:4], withSpec()...), Stateful: true,
+		In: in, Attrs: append(attrs[:4:4], withSpec()...), Stateful: true, Class: opdef.FilesWrite,
 	}, func(n *node, ctx *kernel.Context) (dataset, error) { return newSave(n, ctx) })
 	register(opdef.Def{
 		Name: "LoadDataset", Doc: "Creates a dataset of the elements that SaveDataset wrote. reader_func combines the datasets of the shards.",
 		In:    []string{"path: string", "reader_func_other_args: Treader_func_args"},
-		Attrs: append(withSpec(), "compression: string = ''", "reader_func: func", "Treader_func_args: list(type) >= 0"), Stateful: true,
+		Attrs: append(withSpec(), "compression: string = ''", "reader_func: func", "Treader_func_args: list(type) >= 0"), Stateful: true, Class: opdef.FilesRead,
 	}, newLoad)
 }
 
 // savingDataset saves the elements that are read from it.
 type savingDataset struct {
 	stage
+	files       fileio.Files
 	path, hash  string // directory of the dataset; fingerprint of a snapshot
 	compression record.Compression
 	shard       *captured // returns the shard of an element; nil for one shard
@@ -41,7 +43,7 @@ func newSave(n *node, ctx *kernel.Context) (*savingDataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &savingDataset{stage: stage{input.elementSpec(), input}, compression: record.Compression(n.Attrs.String("compression"))}
+	d := &savingDataset{stage: stage{input.elementSpec(), input}, files: n.Files(), compression: record.Compression(n.Attrs.String("compression"))}
 	if d.path, err = scalar[string](n, ctx, "path"); err != nil {
 		return nil, err
 	}
@@ -88,7 +90,7 @@ func (it *savingIterator) next(r *run) (element, error) {
 		return nil, errEnd
 	}
 	if !it.started {
-		it.to.path, it.to.hash, it.to.run, it.to.compression = it.d.path, it.d.hash, formatRunID(uint64(it.run)), it.d.compression
+		it.to.files, it.to.path, it.to.hash, it.to.run, it.to.compression = it.d.files, it.d.path, it.d.hash, formatRunID(uint64(it.run)), it.d.compression
 		if err := it.to.begin(it.d.types); err != nil {
 			return nil, err
 		}
@@ -147,6 +149,7 @@ func (it *savingIterator) state(a *archive) {
 // loadDataset contains the elements of a saved dataset.
 type loadDataset struct {
 	spec
+	files                  fileio.Files
 	path, run, compression string
 	n                      int64
 	join                   *captured // reader_func: combines the datasets of the shards
@@ -157,7 +160,7 @@ func newLoad(n *node, ctx *kernel.Context) (dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := readMetadata(path)
+	m, err := readMetadata(n.Files().In(ctx.Context()), path)
 	if err == nil && m == nil {
 		err = status.NotFoundf("Could not find metadata file [%s]", path)
 	}
@@ -168,13 +171,13 @@ func newLoad(n *node, ctx *kernel.Context) (dataset, error) {
 		return nil, err
 	}
 	join, err := n.function(ctx, "reader_func", "reader_func_other_args")
-	return &loadDataset{n.spec(), path, m.GetRunId(), n.Attrs.String("compression"), m.GetNumElements(), join}, err
+	return &loadDataset{n.spec(), n.Files(), path, m.GetRunId(), n.Attrs.String("compression"), m.GetNumElements(), join}, err
 }
 
 func (d *loadDataset) cardinality() int64 { return d.n }
 
 func (d *loadDataset) iterate(r *run) (iterator, error) {
-	shards, err := shardsOf(d.spec, d.path, d.run, d.compression, 0)
+	shards, err := shardsOf(d.files, d.spec, d.path, d.run, d.compression, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package data
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -29,7 +28,7 @@ const (
 	shardSuffix  = ".shard"
 )
 
-func writeMetadata(path string, m *pb.SnapshotMetadataRecord, types []tensor.DType) error {
+func writeMetadata(files fileio.Files, path string, m *pb.SnapshotMetadataRecord, types []tensor.DType) error {
 	m.Dtype = m.Dtype[:0]
 	for _, t := range types {
 		m.Dtype = append(m.Dtype, pb.DataType(t))
@@ -38,18 +37,18 @@ func writeMetadata(path string, m *pb.SnapshotMetadataRecord, types []tensor.DTy
 	if err != nil {
 		return err
 	}
-	return fileio.Write(filepath.Join(path, metadataFile), b)
+	return files.Write(filepath.Join(path, metadataFile), b)
 }
 
 // readMetadata returns the metadata of a directory, or nil if it has none.
-func readMetadata(path string) (*pb.SnapshotMetadataRecord, error) {
+func readMetadata(files fileio.Files, path string) (*pb.SnapshotMetadataRecord, error) {
 	file := filepath.Join(path, metadataFile)
-	b, err := os.ReadFile(file)
-	if os.IsNotExist(err) {
+	b, err := files.Read(file)
+	if status.CodeOf(err) == status.NotFound {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fileio.Error(file, err)
+		return nil, err
 	}
 	m := &pb.SnapshotMetadataRecord{}
 	if err := proto.Unmarshal(b, m); err != nil {
@@ -66,9 +65,6 @@ func checkVersion(m *pb.SnapshotMetadataRecord) error {
 	return nil
 }
 
-// makeDirs creates a directory and its parents.
-func makeDirs(dir string) error { return fileio.Error(dir, os.MkdirAll(dir, 0o755)) }
-
 func shardDir(run string, shard int64) string {
 	return filepath.Join(run, fmt.Sprintf("%08d%s", shard, shardSuffix))
 }
@@ -79,6 +75,7 @@ func partFile(shard string, part int64) string {
 
 // savedWriter writes the elements of one run. It is used by one goroutine.
 type savedWriter struct {
+	files       fileio.Files
 	path, run   string // directory of the dataset, and name of the run's directory
 	hash        string // fingerprint of the dataset, for snapshots
 	compression record.Compression
@@ -87,14 +84,14 @@ type savedWriter struct {
 }
 
 type shardFile struct {
-	file *os.File
+	file *fileio.File
 	to   *record.Writer
 }
 
 // begin creates the directory of the run and marks the run incomplete.
 func (w *savedWriter) begin(types []tensor.DType) error {
 	dir := filepath.Join(w.path, w.run)
-	if err := makeDirs(dir); err != nil {
+	if err := w.files.MakeDirs(dir); err != nil {
 		return err
 	}
 	return w.note(types, 0, false)
@@ -102,7 +99,7 @@ func (w *savedWriter) begin(types []tensor.DType) error {
 
 // note writes the metadata: the number of elements and whether the run is complete.
 func (w *savedWriter) note(types []tensor.DType, elements int64, finalized bool) error {
-	return writeMetadata(w.path, &pb.SnapshotMetadataRecord{
+	return writeMetadata(w.files, w.path, &pb.SnapshotMetadataRecord{
 		GraphHash: w.hash, RunId: w.run, CreationTimestamp: time.Now().UnixMicro(), Version: savedVersion, NumElements: elements, Finalized: finalized,
 	}, types)
 }
@@ -122,7 +119,7 @@ func (w *savedWriter) write(shard int64, e element) error {
 			return err
 		}
 		if err := s.to.Write(b); err != nil {
-			return fileio.Error(s.file.Name(), err)
+			return err
 		}
 	}
 	return nil
@@ -134,13 +131,13 @@ func (w *savedWriter) shard(i int64) (*shardFile, error) {
 		return s, nil
 	}
 	dir := shardDir(filepath.Join(w.path, w.run), i)
-	if err := makeDirs(dir); err != nil {
+	if err := w.files.MakeDirs(dir); err != nil {
 		return nil, err
 	}
 	name := partFile(dir, w.part)
-	file, err := os.Create(name)
+	file, err := w.files.Truncate(name)
 	if err != nil {
-		return nil, fileio.Error(name, err)
+		return nil, err
 	}
 	to, err := record.NewWriter(file, w.compression)
 	if err != nil {
@@ -163,7 +160,7 @@ func (w *savedWriter) close() error {
 			err = e
 		}
 		if err != nil && first == nil {
-			first = fileio.Error(s.file.Name(), err)
+			first = err
 		}
 	}
 	w.shards = nil
@@ -174,6 +171,7 @@ func (w *savedWriter) close() error {
 // shardDirDataset contains the elements of one shard.
 type shardDirDataset struct {
 	spec
+	files       fileio.Files
 	dir         string
 	compression string
 	start       int64 // number of elements to skip
@@ -181,10 +179,10 @@ type shardDirDataset struct {
 
 // shardsOf returns the datasets of all shards of a run, in order. The first start elements, in
 // round-robin order, are skipped.
-func shardsOf(s spec, path, run, compression string, start int64) ([]element, error) {
-	dirs, err := filepath.Glob(filepath.Join(path, run, "*"+shardSuffix))
+func shardsOf(files fileio.Files, s spec, path, run, compression string, start int64) ([]element, error) {
+	dirs, err := files.Match(filepath.Join(path, run, "*"+shardSuffix))
 	if err != nil {
-		return nil, fileio.Error(path, err)
+		return nil, err
 	}
 	slices.Sort(dirs)
 	out := membudget.Make[element](len(dirs))
@@ -193,7 +191,7 @@ func shardsOf(s spec, path, run, compression string, start int64) ([]element, er
 		if start%int64(len(dirs)) > int64(i) {
 			skip++
 		}
-		d := &shardDirDataset{s, dir, compression, skip}
+		d := &shardDirDataset{s, files, dir, compression, skip}
 		out[i] = element{wrap(d)}
 	}
 	return out, nil
@@ -214,14 +212,14 @@ type shardDirIterator struct {
 	cancelCleanup func()      // cancels the cleanup that closes the file
 }
 
-func (it *shardDirIterator) next(*run) (element, error) {
+func (it *shardDirIterator) next(r *run) (element, error) {
 	for {
 		if it.file == nil {
-			if err := it.open(); err != nil {
+			if err := it.open(r); err != nil {
 				return nil, err
 			}
 		}
-		e, err := it.file.read()
+		e, err := it.file.read(r)
 		if err == nil {
 			it.i++
 			return e, nil
@@ -235,13 +233,14 @@ func (it *shardDirIterator) next(*run) (element, error) {
 }
 
 // open opens the current part. It returns errEnd if the part does not exist.
-func (it *shardDirIterator) open() (err error) {
+func (it *shardDirIterator) open(r *run) (err error) {
 	name := partFile(it.d.dir, it.part)
-	if _, err := os.Stat(name); os.IsNotExist(err) {
+	files := it.d.files.In(r.ctx.Context())
+	if _, err := files.Stat(name); status.CodeOf(err) == status.NotFound {
 		it.cancelCleanup()
 		return errEnd
 	}
-	it.file, err = openPart(name, it.d.compression, it.d.types, it.i)
+	it.file, err = openPart(r, files, name, it.d.compression, it.d.types, it.i)
 	return err
 }
 
@@ -265,48 +264,49 @@ func formatRunID(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // partReader reads the elements of a file with a record for each component.
 type partReader struct {
-	file  *os.File
+	file  *fileio.File
 	from  recordReader
 	types []tensor.DType
 }
 
 // openPart opens an element file and skips its first skip elements, which must exist.
-func openPart(name, compression string, types []tensor.DType, skip int64) (*partReader, error) {
-	file, err := os.Open(name)
+func openPart(r *run, files fileio.Files, name, compression string, types []tensor.DType, skip int64) (*partReader, error) {
+	file, err := files.Open(name)
 	if err != nil {
-		return nil, fileio.Error(name, err)
+		return nil, err
 	}
 	from, err := openRecords(file, compression)
 	if err != nil {
 		file.Close()
 		return nil, err
 	}
-	r := &partReader{file, from, types}
+	p := &partReader{file, from, types}
 	for range skip { // after a restore
-		e, err := r.read()
+		e, err := p.read(r)
 		if err != nil {
-			r.close()
+			p.close()
 			return nil, cmpError(nil, "the saved state of the iterator does not match the dataset")
 		}
 		e.release()
 	}
-	return r, nil
+	return p, nil
 }
 
-func (r *partReader) read() (element, error) {
-	e := element(membudget.MakeCap[tensor.Tensor](len(r.types)))
-	for range r.types {
-		b, err := r.from.record()
+func (p *partReader) read(r *run) (element, error) {
+	p.file.Use(r.ctx.Context())
+	e := element(membudget.MakeCap[tensor.Tensor](len(p.types)))
+	for range p.types {
+		b, err := p.from.record()
 		if err != nil {
 			e.release()
 			return nil, err
 		}
-		p := &pb.TensorProto{}
-		if err := proto.Unmarshal([]byte(b), p); err != nil {
+		m := &pb.TensorProto{}
+		if err := proto.Unmarshal([]byte(b), m); err != nil {
 			e.release()
-			return nil, status.DataLossf("Unable to parse tensor from stored proto in file: %s", r.file.Name())
+			return nil, status.DataLossf("Unable to parse tensor from stored proto in file: %s", p.file.Name())
 		}
-		t, err := pbconv.TensorFromProto(p)
+		t, err := pbconv.TensorFromProto(m)
 		if err != nil {
 			e.release()
 			return nil, err
@@ -316,4 +316,4 @@ func (r *partReader) read() (element, error) {
 	return e, nil
 }
 
-func (r *partReader) close() { r.file.Close() }
+func (p *partReader) close() { p.file.Close() }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -86,7 +87,7 @@ func TestShards(t *testing.T) {
 	if err := w.begin(types); err != nil {
 		t.Fatal(err)
 	}
-	if m, err := readMetadata(dir); err != nil || m.GetFinalized() || m.GetRunId() != "18446744073709551615" {
+	if m, err := readMetadata(fileio.Files{}, dir); err != nil || m.GetFinalized() || m.GetRunId() != "18446744073709551615" {
 		t.Errorf("at the start: %v, %v", m, err)
 	}
 	for i := range int64(7) {
@@ -103,7 +104,7 @@ func TestShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := spec{types, []tensor.PartialShape{tensor.MakePartial()}}
-	shards, err := shardsOf(s, dir, w.run, "ZLIB", 0)
+	shards, err := shardsOf(fileio.Files{}, s, dir, w.run, "ZLIB", 0)
 	if err != nil || len(shards) != 2 {
 		t.Fatalf("shards %v, %v", shards, err)
 	}
@@ -128,13 +129,13 @@ func TestShards(t *testing.T) {
 
 func TestMetadataErrors(t *testing.T) {
 	dir := t.TempDir()
-	if m, err := readMetadata(dir); m != nil || err != nil {
+	if m, err := readMetadata(fileio.Files{}, dir); m != nil || err != nil {
 		t.Errorf("no file: %v, %v", m, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, metadataFile), []byte("\xff"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readMetadata(dir); status.CodeOf(err) != status.DataLoss {
+	if _, err := readMetadata(fileio.Files{}, dir); status.CodeOf(err) != status.DataLoss {
 		t.Errorf("damaged: %v", err)
 	}
 }

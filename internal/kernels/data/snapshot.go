@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/record"
 	"github.com/weft-ml/weft/internal/numeric/murmur"
 	"github.com/weft-ml/weft/internal/proto/pb"
@@ -18,19 +19,19 @@ import (
 // A snapshot is a saved dataset in a directory named after the fingerprint of its input. An equal
 // dataset in another program or run reads it.
 func init() {
-	registerStage("SnapshotDatasetV2", "Creates a dataset that writes the elements of its input to files in the first iteration and reads the files in later ones.",
+	registerStageOf(opdef.FilesWrite, "SnapshotDatasetV2", "Creates a dataset that writes the elements of its input to files in the first iteration and reads the files in later ones.",
 		[]string{"path: string", "reader_func_other_args: Treader_func_args", "shard_func_other_args: Tshard_func_args"},
 		append(withSpec(), "compression: string = ''", "reader_prefix: string = ''", "writer_prefix: string = ''", "hash_valid: bool = false",
 			"hash: int = 0", "reader_func: func", "shard_func: func", "Treader_func_args: list(type) >= 0", "Tshard_func_args: list(type) >= 0",
 			metadata), newSnapshot)
 	register(opdef.Def{
 		Name: "SnapshotDatasetReader", Doc: "Creates a dataset of the elements of one shard of a saved dataset.",
-		In: []string{"shard_dir: string", "start_index: int64"}, Attrs: append(withSpec(), "compression: string = ''", "version: int"),
+		In: []string{"shard_dir: string", "start_index: int64"}, Attrs: append(withSpec(), "compression: string = ''", "version: int"), Class: opdef.FilesRead,
 	}, func(n *node, ctx *kernel.Context) (dataset, error) {
 		if v := n.Attrs.Int("version"); v != savedVersion {
 			return nil, status.InvalidArgumentf("Snapshot reader version: %d is not supported.", v)
 		}
-		d := &shardDirDataset{spec: n.spec(), compression: n.Attrs.String("compression")}
+		d := &shardDirDataset{spec: n.spec(), files: n.Files(), compression: n.Attrs.String("compression")}
 		var err error
 		if d.dir, err = scalar[string](n, ctx, "shard_dir"); err != nil {
 			return nil, err
@@ -53,6 +54,7 @@ func init() {
 
 type snapshotDataset struct {
 	stage
+	files                      fileio.Files
 	hash                       uint64
 	dir                        string // directory of the snapshot, relative to the prefixes
 	compression                string
@@ -66,7 +68,7 @@ func newSnapshot(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		return nil, err
 	}
 	d := &snapshotDataset{
-		stage: s, compression: n.Attrs.String("compression"), readerPrefix: n.Attrs.String("reader_prefix"), writerPrefix: n.Attrs.String("writer_prefix"),
+		stage: s, files: n.Files(), compression: n.Attrs.String("compression"), readerPrefix: n.Attrs.String("reader_prefix"), writerPrefix: n.Attrs.String("writer_prefix"),
 	}
 	if d.compression == "AUTO" {
 		d.compression = string(record.Snappy)
@@ -96,7 +98,7 @@ func hashOf(t *tensor.Tensor) (uint64, error) {
 }
 
 func (d *snapshotDataset) iterate(*run) (iterator, error) {
-	return &snapshotIterator{d: d}, makeDirs(filepath.Join(d.writerPrefix, d.dir))
+	return &snapshotIterator{d: d}, d.files.MakeDirs(filepath.Join(d.writerPrefix, d.dir))
 }
 
 // snapshotMode is the mode of a snapshot's iterator, with TensorFlow's values.
@@ -140,7 +142,7 @@ type snapshotIterator struct {
 
 func (it *snapshotIterator) next(r *run) (element, error) {
 	if it.at == nil {
-		m, err := readMetadata(filepath.Join(it.d.readerPrefix, it.d.dir))
+		m, err := readMetadata(it.d.files, filepath.Join(it.d.readerPrefix, it.d.dir))
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +164,7 @@ func (it *snapshotIterator) begin(r *run, m *pb.SnapshotMetadataRecord) (iterato
 		if err := checkVersion(m); err != nil {
 			return nil, err
 		}
-		shards, err := shardsOf(*d.elementSpec(), filepath.Join(d.readerPrefix, d.dir), m.GetRunId(), d.compression, it.i)
+		shards, err := shardsOf(d.files, *d.elementSpec(), filepath.Join(d.readerPrefix, d.dir), m.GetRunId(), d.compression, it.i)
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +172,7 @@ func (it *snapshotIterator) begin(r *run, m *pb.SnapshotMetadataRecord) (iterato
 		return d.join.iterate(r, element{wrap(all)})
 	case writeSnapshot:
 		s := &savingDataset{
-			stage: d.stage, path: filepath.Join(d.writerPrefix, d.dir), hash: strconv.FormatUint(d.hash, 10),
+			stage: d.stage, files: d.files, path: filepath.Join(d.writerPrefix, d.dir), hash: strconv.FormatUint(d.hash, 10),
 			compression: record.Compression(d.compression), shard: d.shard,
 		}
 		return s.iterate(r)
@@ -195,7 +197,7 @@ func (it *snapshotIterator) state(a *archive) {
 				strconv.FormatUint(uint64(hash), 10), it.d.dir)) //nolint:gosec // only the bits count
 			return
 		}
-		m, err := readMetadata(filepath.Join(it.d.readerPrefix, it.d.dir))
+		m, err := readMetadata(it.d.files, filepath.Join(it.d.readerPrefix, it.d.dir))
 		if err == nil && m == nil {
 			err = status.DataLossf("Snapshot metadata file in %s does not exist any more.", it.d.dir)
 		}

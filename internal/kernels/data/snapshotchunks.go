@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -33,20 +32,20 @@ func init() {
 	register(opdef.Def{
 		Name: "ListSnapshotChunksDataset",
 		Doc:  "Creates a dataset of the names of the chunks of a distributed snapshot. It waits for chunks that are not written yet.",
-		In:   []string{"snapshot_path: string"}, Attrs: withSpec(), Stateful: true, Shape: oneName,
+		In:   []string{"snapshot_path: string"}, Attrs: withSpec(), Stateful: true, Class: opdef.FilesRead, Shape: oneName,
 	}, func(n *node, ctx *kernel.Context) (dataset, error) {
 		path, err := scalar[string](n, ctx, "snapshot_path")
 		if err == nil && path == "" {
 			err = status.InvalidArgumentf("snapshot_path is required to list snapshot chunks.")
 		}
-		return &chunkNamesDataset{n.spec(), path}, err
+		return &chunkNamesDataset{n.spec(), n.Files(), path}, err
 	})
 	register(opdef.Def{
 		Name: "SnapshotChunkDataset", Doc: "Creates a dataset of the elements of a chunk of a distributed snapshot.",
-		In: []string{"chunk_file: string"}, Attrs: append(withSpec(), "compression: string = ''"), Shape: oneName,
+		In: []string{"chunk_file: string"}, Attrs: append(withSpec(), "compression: string = ''"), Class: opdef.FilesRead, Shape: oneName,
 	}, func(n *node, ctx *kernel.Context) (dataset, error) {
 		name, err := scalar[string](n, ctx, "chunk_file")
-		return &chunkDataset{n.spec(), name, n.Attrs.String("compression")}, err
+		return &chunkDataset{n.spec(), n.Files(), name, n.Attrs.String("compression")}, err
 	})
 }
 
@@ -59,7 +58,8 @@ func oneName(c *opdef.ShapeContext) error {
 
 type chunkNamesDataset struct {
 	spec
-	path string
+	files fileio.Files
+	path  string
 }
 
 func (d *chunkNamesDataset) cardinality() int64 {
@@ -75,14 +75,13 @@ func (d *chunkNamesDataset) cardinality() int64 {
 
 // done reports whether the snapshot is complete. It returns the error of a failed snapshot.
 func (d *chunkNamesDataset) done() (bool, error) {
-	switch text, err := os.ReadFile(filepath.Join(d.path, errorFile)); {
+	switch text, err := d.files.Read(filepath.Join(d.path, errorFile)); {
 	case err == nil:
 		return false, parseStatusProto(string(text))
-	case !os.IsNotExist(err):
-		return false, fileio.Error(d.path, err)
+	case status.CodeOf(err) != status.NotFound:
+		return false, err
 	}
-	_, err := os.Stat(filepath.Join(d.path, doneFile))
-	return err == nil, nil
+	return d.files.Exists(filepath.Join(d.path, doneFile)), nil
 }
 
 // parseStatusProto returns the error in a text-format StatusProto.
@@ -107,9 +106,9 @@ func parseStatusProto(text string) error {
 // chunks returns the names of the existing chunks in reading order.
 func (d *chunkNamesDataset) chunks() ([]string, error) {
 	dir := filepath.Join(d.path, chunksDir)
-	entries, err := os.ReadDir(dir)
-	if err != nil && !os.IsNotExist(err) {
-		return nil, fileio.Error(dir, err)
+	entries, err := d.files.ReadDir(dir)
+	if err != nil && status.CodeOf(err) != status.NotFound {
+		return nil, err
 	}
 	names := membudget.Make[string](len(entries))
 	for i, e := range entries {
@@ -215,6 +214,7 @@ func (it *chunkNamesIterator) state(a *archive) {
 
 type chunkDataset struct {
 	spec
+	files       fileio.Files
 	name        string
 	compression string
 }
@@ -234,14 +234,14 @@ type chunkIterator struct {
 	cancelCleanup func() // cancels the cleanup that closes the file
 }
 
-func (it *chunkIterator) next(*run) (element, error) {
+func (it *chunkIterator) next(r *run) (element, error) {
 	if it.file == nil {
 		var err error
-		if it.file, err = openPart(it.d.name, it.d.compression, it.d.types, it.i); err != nil {
+		if it.file, err = openPart(r, it.d.files.In(r.ctx.Context()), it.d.name, it.d.compression, it.d.types, it.i); err != nil {
 			return nil, err
 		}
 	}
-	e, err := it.file.read()
+	e, err := it.file.read(r)
 	switch {
 	case err == nil:
 		it.i++

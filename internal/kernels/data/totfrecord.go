@@ -1,9 +1,6 @@
 package data
 
 import (
-	"os"
-
-	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/record"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -15,7 +12,7 @@ func init() {
 	for _, name := range []string{"DatasetToTFRecord", "ExperimentalDatasetToTFRecord"} {
 		kernel.RegisterNew(opdef.Def{
 			Name: name, Doc: "Writes the elements of a dataset, which must be strings, to a TFRecord file.",
-			In: []string{"input_dataset: variant", "filename: string", "compression_type: string"}, Stateful: true,
+			In: []string{"input_dataset: variant", "filename: string", "compression_type: string"}, Stateful: true, Class: opdef.FilesWrite,
 		}, iterating(toTFRecord))
 	}
 }
@@ -33,30 +30,30 @@ func toTFRecord(n *node, ctx *kernel.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.Create(name)
+	file, err := n.Files().In(ctx.Context()).Truncate(name)
 	if err != nil {
-		return fileio.Error(name, err)
+		return err
 	}
 	defer file.Close()
 	to, err := record.NewWriter(file, record.Compression(kind))
 	if err != nil {
 		return err
 	}
-	if err := writeRecords(r, d, to, name); err != nil {
+	if err := writeRecords(r, d, to); err != nil {
 		return err
 	}
 	if err := to.Close(); err != nil {
-		return fileio.Error(name, err)
+		return err
 	}
-	return fileio.Error(name, file.Close())
+	return file.Close()
 }
 
-func writeRecords(r *run, d dataset, to *record.Writer, name string) error {
+func writeRecords(r *run, d dataset, to *record.Writer) error {
 	return each(r, d, func(e element) error {
 		defer e.release()
 		if len(e) != 1 || e[0].DType() != tensor.String || e[0].Rank() != 0 {
 			return status.InvalidArgumentf("the elements of a dataset written to a TFRecord file must be strings")
 		}
-		return fileio.Error(name, to.Write([]byte(tensor.Value[string](&e[0]))))
+		return to.Write([]byte(tensor.Value[string](&e[0])))
 	})
 }

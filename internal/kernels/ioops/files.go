@@ -12,21 +12,22 @@ import (
 )
 
 func init() {
-	kernel.RegisterFunc(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ReadFile", Doc: "Returns the contents of a file.",
 		In:    []string{"filename: string"},
 		Out:   []string{"contents: string"},
-		Shape: scalars,
-	}, readFile)
-	kernel.RegisterFunc(opdef.Def{
+		Class: opdef.FilesRead, Shape: scalars,
+	}, kernel.WithFiles(readFile))
+	kernel.RegisterNew(opdef.Def{
 		Name: "WriteFile", Doc: "Writes a string to a file atomically, and creates missing directories.",
 		In:       []string{"filename: string", "contents: string"},
-		Stateful: true, Shape: scalars,
-	}, writeFile)
-	kernel.RegisterFunc(opdef.Def{
+		Stateful: true, Class: opdef.FilesWrite, Shape: scalars,
+	}, kernel.WithFiles(writeFile))
+	kernel.RegisterNew(opdef.Def{
 		Name: "MatchingFiles", Doc: "Returns the sorted names of the files that match one or more glob patterns.",
-		In:  []string{"pattern: string"},
-		Out: []string{"filenames: string"},
+		In:    []string{"pattern: string"},
+		Out:   []string{"filenames: string"},
+		Class: opdef.FilesRead,
 		Shape: func(c *opdef.ShapeContext) error {
 			if _, err := opdef.WithRankAtMost(c.In[0], 1); err != nil {
 				return err
@@ -34,22 +35,22 @@ func init() {
 			c.Out[0] = shapefn.Of(shapefn.Unknown)
 			return nil
 		},
-	}, matchingFiles)
+	}, kernel.WithFiles(matchingFiles))
 }
 
-func readFile(ctx *kernel.Context) error {
+func readFile(ctx *kernel.Context, files fileio.Files) error {
 	name, err := scalarString(ctx, 0, "Input filename")
 	if err != nil {
 		return err
 	}
-	b, err := fileio.Read(name)
+	b, err := files.Read(name)
 	if err == nil {
 		ctx.SetOutput(0, tensor.Scalar(string(b)))
 	}
 	return err
 }
 
-func writeFile(ctx *kernel.Context) error {
+func writeFile(ctx *kernel.Context, files fileio.Files) error {
 	name, err := scalarString(ctx, 0, "Input filename")
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func writeFile(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	return fileio.Write(name, []byte(contents))
+	return files.Write(name, []byte(contents))
 }
 
 // scalarString returns the string that is input i, which must be a scalar.
@@ -70,16 +71,20 @@ func scalarString(ctx *kernel.Context, i int, name string) (string, error) {
 	return tensor.Value[string](t), nil
 }
 
-func matchingFiles(ctx *kernel.Context) error {
+func matchingFiles(ctx *kernel.Context, files fileio.Files) error {
 	t := ctx.Input(0)
 	if t.Rank() > 1 {
 		return status.InvalidArgumentf("Input patterns tensor must be scalar or vector, but had shape: %v", t.Shape())
 	}
-	var files []string
+	var names []string
 	for _, pattern := range tensor.Values[string](t) {
-		files = append(files, fileio.Match(pattern)...)
+		found, err := files.Match(pattern)
+		if err != nil {
+			return err
+		}
+		names = append(names, found...)
 	}
-	slices.Sort(files)
-	ctx.SetOutput(0, tensor.Vector(files...))
+	slices.Sort(names)
+	ctx.SetOutput(0, tensor.Vector(names...))
 	return nil
 }

@@ -12,7 +12,7 @@ func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "ImmutableConst", Doc: "Returns an immutable tensor whose elements are the bytes of a file, in memory order.",
 		Out: []string{"tensor: dtype"}, Attrs: []string{"dtype: type", "shape: shape", "memory_region_name: string"},
-		Shape: opdef.AttrShape,
+		Class: opdef.FilesRead, Shape: opdef.AttrShape,
 	}, newImmutable)
 }
 
@@ -25,8 +25,8 @@ func newImmutable(c *kernel.Construction) (kernel.Kernel, error) {
 	if !ok {
 		return nil, status.InvalidArgumentf("Shape %v is not fully defined", c.Attrs.Shape("shape"))
 	}
-	return kernel.Func(func(ctx *kernel.Context) error {
-		contents, err := fileio.Read(name)
+	return kernel.WithFiles(func(ctx *kernel.Context, files fileio.Files) error {
+		contents, err := files.Read(name)
 		if err != nil {
 			return err
 		}
@@ -48,5 +48,5 @@ func newImmutable(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		copy(out.Bytes(), contents)
 		return nil
-	}), nil
+	})(c)
 }

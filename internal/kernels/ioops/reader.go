@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -15,7 +16,8 @@ import (
 // queue.
 type Reader struct {
 	format
-	name string // for error messages
+	files fileio.Files
+	name  string // for error messages
 
 	// holds a token when the reader is idle; the receiver of the token owns the open file
 	turn chan struct{}
@@ -34,7 +36,7 @@ type counts struct {
 
 // format describes a kind of reader.
 type format struct {
-	open func(path string) (records, error)
+	open opener
 	// whether the state can be saved: such a reader is never observed within a file, so only its
 	// counts need saving
 	saveState bool
@@ -44,6 +46,8 @@ type format struct {
 // if the end is known.
 type records interface {
 	next() (*entry, error)
+	// use makes the following calls end with a context.
+	use(ctx context.Context)
 	close() error
 }
 
@@ -53,8 +57,8 @@ type entry struct{ key, value string }
 // TypeName names the resource as TensorFlow does.
 func (*Reader) TypeName() string { return "N10tensorflow15ReaderInterfaceE" }
 
-func newReader(name string, f format) *Reader {
-	r := &Reader{format: f, name: name, turn: make(chan struct{}, 1)}
+func newReader(name string, files fileio.Files, f format) *Reader {
+	r := &Reader{format: f, files: files, name: name, turn: make(chan struct{}, 1)}
 	r.turn <- struct{}{}
 	return r
 }
@@ -101,6 +105,7 @@ func (r *Reader) read(ctx context.Context, q workQueue, n int64) ([]*entry, erro
 				return nil, err
 			}
 		}
+		r.from.use(ctx)
 		rec, err := r.from.next()
 		end := errors.Is(err, io.EOF)
 		if rec != nil {
@@ -127,7 +132,7 @@ func (r *Reader) begin(ctx context.Context, q workQueue) error {
 	if err != nil {
 		return err
 	}
-	if r.from, err = r.open(work); err != nil {
+	if r.from, err = r.open(r.files.In(ctx), work); err != nil {
 		return err
 	}
 	r.count(func(c *counts) { c.started++ })

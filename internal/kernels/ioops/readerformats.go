@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"compress/gzip"
 	"compress/zlib"
+	"context"
 	"errors"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -17,28 +17,34 @@ import (
 
 // single is a file that is one record. A failed read is retried on the next call, as in TensorFlow.
 type single struct {
-	key  string
-	read func(path string) (string, error)
+	files fileio.Files
+	key   string
+	read  func(files fileio.Files, path string) (string, error)
 }
 
-func (s single) next() (*entry, error) {
-	value, err := s.read(s.key)
+func (s *single) next() (*entry, error) {
+	value, err := s.read(s.files, s.key)
 	if err != nil {
 		return nil, err
 	}
 	return &entry{s.key, value}, io.EOF
 }
 
-func (single) close() error { return nil }
+func (s *single) use(ctx context.Context) { s.files = s.files.In(ctx) }
+
+func (*single) close() error { return nil }
+
+// opener opens a file as records.
+type opener func(files fileio.Files, path string) (records, error)
 
 // openName returns the file name as the only record.
-func openName(path string) (records, error) {
-	return single{path, func(path string) (string, error) { return path, nil }}, nil
+func openName(files fileio.Files, path string) (records, error) {
+	return &single{files, path, func(_ fileio.Files, path string) (string, error) { return path, nil }}, nil
 }
 
-func openWhole(path string) (records, error) {
-	return single{path, func(path string) (string, error) {
-		b, err := fileio.Read(path)
+func openWhole(files fileio.Files, path string) (records, error) {
+	return &single{files, path, func(files fileio.Files, path string) (string, error) {
+		b, err := files.Read(path)
 		return string(b), err
 	}}, nil
 }
@@ -46,21 +52,20 @@ func openWhole(path string) (records, error) {
 // opened is an open file.
 type opened struct {
 	path string
-	file *os.File
+	file *fileio.File
 	n    int64 // number of records read
 }
 
 func (o *opened) close() error { return o.file.Close() }
 
+func (o *opened) use(ctx context.Context) { o.file.Use(ctx) }
+
 // key returns the name of record n.
 func (o *opened) key(n int64) string { return o.path + ":" + strconv.FormatInt(n, 10) }
 
-func openFile(path string) (opened, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return opened{}, fileio.Error(path, err)
-	}
-	return opened{path: path, file: f}, nil
+func openFile(files fileio.Files, path string) (opened, error) {
+	f, err := files.Open(path)
+	return opened{path: path, file: f}, err
 }
 
 const readerBuffer = 256 << 10
@@ -72,9 +77,9 @@ type lines struct {
 }
 
 // openLines returns the constructor of readers that skip the first lines of a file.
-func openLines(skip int) func(string) (records, error) {
-	return func(path string) (records, error) {
-		o, err := openFile(path)
+func openLines(skip int) opener {
+	return func(files fileio.Files, path string) (records, error) {
+		o, err := openFile(files, path)
 		if err != nil {
 			return nil, err
 		}
@@ -110,13 +115,13 @@ type framed struct {
 
 // openFramed returns the constructor of readers of compressed files. An unknown compression means
 // none, as in TensorFlow.
-func openFramed(compression string) func(string) (records, error) {
+func openFramed(compression string) opener {
 	c := record.Compression(compression)
 	if c != record.ZLIB && c != record.GZIP {
 		c = record.None
 	}
-	return func(path string) (records, error) {
-		o, err := openFile(path)
+	return func(files fileio.Files, path string) (records, error) {
+		o, err := openFile(files, path)
 		if err != nil {
 			return nil, err
 		}
@@ -149,9 +154,9 @@ type fixed struct {
 	ahead []byte // bytes read from the start of the last record on
 }
 
-func openFixed(s sizes, encoding string) func(string) (records, error) {
-	return func(path string) (records, error) {
-		o, err := openFile(path)
+func openFixed(s sizes, encoding string) opener {
+	return func(files fileio.Files, path string) (records, error) {
+		o, err := openFile(files, path)
 		if err != nil {
 			return nil, err
 		}
@@ -203,8 +208,9 @@ func (f *fixed) translate(err error) error {
 		return nil
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return io.EOF
-	case errors.As(err, new(*os.PathError)):
-		return fileio.Error(f.path, err)
+	}
+	if _, known := errors.AsType[*status.Error](err); known {
+		return err // of the file
 	}
 	return damaged(err)
 }

@@ -57,7 +57,7 @@ func registerReader(name, doc string, attrs, more []string, newer bool, make fun
 		}
 		full := name + " '" + c.Node + "'"
 		return resource.Maker[*Reader]{
-			Create: func(*kernel.Context, string) (*Reader, error) { return newReader(full, f), nil },
+			Create: func(*kernel.Context, string) (*Reader, error) { return newReader(full, c.Files(), f), nil },
 		}.Kernel(c)
 	})
 	old := slices.Concat(attrs, []string{"container: string = ''", "shared_name: string = ''"})
@@ -67,13 +67,13 @@ func registerReader(name, doc string, attrs, more []string, newer bool, make fun
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: name, Doc: doc, Out: []string{"reader_handle: Ref(string)"}, Attrs: old, Stateful: true, Shape: resource.NamesShape,
+			Name: name, Doc: doc, Out: []string{"reader_handle: Ref(string)"}, Attrs: old, Stateful: true, Class: opdef.FilesRead, Shape: resource.NamesShape,
 		},
 		Kernels: impl,
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: name + "V2", Doc: doc, Out: []string{"reader_handle: resource"}, Attrs: all, Stateful: true,
+			Name: name + "V2", Doc: doc, Out: []string{"reader_handle: resource"}, Attrs: all, Stateful: true, Class: opdef.FilesRead,
 			Shape: opdef.ScalarShape,
 		},
 		Kernels: impl,

@@ -26,7 +26,7 @@ func init() {
 			"file_pattern: string", "file_random_seed: int = 301", "file_shuffle_shift_ratio: float = 0", "file_buffer_size: int = 10000",
 			"file_parallelism: int = 16", "batch_size: int = 32", "compression_type: string = ''",
 		},
-		Stateful: true, Shape: opdef.UnknownShape,
+		Stateful: true, Class: opdef.FilesRead, Shape: opdef.UnknownShape,
 	}, newRecordInput)
 }
 
@@ -37,7 +37,8 @@ type recordInput struct {
 	shift  float32
 	buffer int // number of records from which the next one is drawn
 	batch  int64
-	open   func(path string) (records, error)
+	open   opener
+	access fileio.Files
 
 	mu     sync.Mutex
 	random *rand.Rand // guarded by mu, like the fields below
@@ -57,7 +58,7 @@ func newRecordInput(c *kernel.Construction) (kernel.Kernel, error) {
 	}
 	return &recordInput{
 		pattern: a.String("file_pattern"), shift: a.Float("file_shuffle_shift_ratio"), buffer: max(1, a.Int("file_buffer_size")),
-		batch: int64(a.Int("batch_size")), open: openFramed(a.String("compression_type")),
+		batch: int64(a.Int("batch_size")), open: openFramed(a.String("compression_type")), access: c.Files(),
 		random: rand.New(rand.NewPCG(uint64(a.Int("file_random_seed")), 0)),
 	}, nil
 }
@@ -99,12 +100,12 @@ func (r *recordInput) next(ctx context.Context) (string, error) {
 	for began := false; r.err == nil && len(r.ready) < r.buffer; {
 		switch {
 		case r.from != nil || len(r.files) > 0:
-			r.err = r.read()
+			r.err = r.read(ctx)
 			continue
 		case len(r.ready) == 0 && began:
 			r.err = status.InvalidArgumentf("Found no records in the files at %s", r.pattern)
 		case len(r.ready) == 0:
-			r.err = r.begin()
+			r.err = r.begin(ctx)
 			began = true
 			continue
 		}
@@ -121,9 +122,13 @@ func (r *recordInput) next(ctx context.Context) (string, error) {
 }
 
 // begin lists and shuffles the files of a pass.
-func (r *recordInput) begin() error {
+func (r *recordInput) begin(ctx context.Context) error {
 	for pattern := range strings.SplitSeq(r.pattern, ",") {
-		r.files = append(r.files, fileio.Match(pattern)...)
+		found, err := r.access.In(ctx).Match(pattern)
+		if err != nil {
+			return err
+		}
+		r.files = append(r.files, found...)
 	}
 	if len(r.files) == 0 {
 		return status.NotFoundf("Found no files at %s", r.pattern)
@@ -137,16 +142,17 @@ func (r *recordInput) begin() error {
 }
 
 // read inserts a record at a random position of the buffer, or opens the next file.
-func (r *recordInput) read() error {
+func (r *recordInput) read(ctx context.Context) error {
 	if r.from == nil {
 		path := r.files[0]
 		r.files = r.files[1:]
-		from, err := r.open(path)
+		from, err := r.open(r.access.In(ctx), path)
 		if err != nil {
 			return status.InvalidArgumentf("Can't open %s", path)
 		}
 		r.from = from
 	}
+	r.from.use(ctx)
 	rec, err := r.from.next()
 	if err != nil {
 		_ = r.from.close() // an error does not matter after reading

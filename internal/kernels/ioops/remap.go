@@ -2,6 +2,7 @@ package ioops
 
 import (
 	"github.com/weft-ml/weft/checkpoint"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -20,20 +21,21 @@ func init() {
 		},
 		Out:      []string{"output_matrix: float32"},
 		Attrs:    []string{"num_rows: int >= 0", "num_cols: int >= 1", "max_rows_in_memory: int = -1"},
-		Stateful: true,
+		Stateful: true, Class: opdef.FilesRead,
 		Shape: func(c *opdef.ShapeContext) error {
 			c.Out[0] = shapefn.Of(int64(c.Attrs.Int("num_rows")), int64(c.Attrs.Int("num_cols")))
 			return shapefn.CheckRanks(c, 1, 0)
 		},
 	}, func(c *kernel.Construction) (kernel.Kernel, error) {
 		return &remapper{
-			rows: int64(c.Attrs.Int("num_rows")), cols: int64(c.Attrs.Int("num_cols")), chunk: int64(c.Attrs.Int("max_rows_in_memory")),
+			files: c.Files(), rows: int64(c.Attrs.Int("num_rows")), cols: int64(c.Attrs.Int("num_cols")), chunk: int64(c.Attrs.Int("max_rows_in_memory")),
 		}, nil
 	})
 }
 
 // remapper is a kernel that loads matrices of a fixed result size.
 type remapper struct {
+	files      fileio.Files
 	rows, cols int64 // of the result
 	chunk      int64 // rows to read at once; all if not positive
 }
@@ -52,7 +54,7 @@ func (r *remapper) Compute(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	c, err := checkpoint.Open(path)
+	c, err := checkpoint.In(r.files.In(ctx.Context())).Open(path)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/checkpoint"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -12,28 +13,28 @@ import (
 )
 
 func init() {
-	kernel.RegisterFunc(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "RestoreV2", Doc: "Restores tensors, or slices of them, from a checkpoint in either format.",
 		In:       []string{"prefix: string", "tensor_names: string", "shape_and_slices: string"},
 		Out:      []string{"tensors: dtypes"},
 		Attrs:    []string{"dtypes: list(type) >= 1"},
-		Stateful: true, Shape: restoreShape,
-	}, restoreV2)
-	kernel.RegisterFunc(opdef.Def{
+		Stateful: true, Class: opdef.FilesRead, Shape: restoreShape,
+	}, kernel.WithFiles(restoreV2))
+	kernel.RegisterNew(opdef.Def{
 		Name: "Restore", Doc: "Restores a tensor from a checkpoint in format V1.",
 		In:       []string{"file_pattern: string", "tensor_name: string"},
 		Out:      []string{"tensor: dt"},
 		Attrs:    []string{"dt: type", "preferred_shard: int = -1"},
-		Stateful: true,
-		Shape:    func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 0, 0, 0) },
-	}, restoreV1)
-	kernel.RegisterFunc(opdef.Def{
+		Stateful: true, Class: opdef.FilesRead,
+		Shape: func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 0, 0, 0) },
+	}, kernel.WithFiles(restoreV1))
+	kernel.RegisterNew(opdef.Def{
 		Name: "RestoreSlice", Doc: "Restores a slice of a tensor from a checkpoint in format V1.",
 		In:       []string{"file_pattern: string", "tensor_name: string", "shape_and_slice: string"},
 		Out:      []string{"tensor: dt"},
 		Attrs:    []string{"dt: type", "preferred_shard: int = -1"},
-		Stateful: true, Shape: restoreSliceShape,
-	}, restoreV1)
+		Stateful: true, Class: opdef.FilesRead, Shape: restoreSliceShape,
+	}, kernel.WithFiles(restoreV1))
 }
 
 func restoreShape(c *opdef.ShapeContext) error {
@@ -100,7 +101,7 @@ func requested(ctx *kernel.Context) (request, error) {
 	return request{tensor.Value[string](prefix), tensor.Values[string](names), tensor.Values[string](slices)}, nil
 }
 
-func restoreV2(ctx *kernel.Context) error {
+func restoreV2(ctx *kernel.Context, files fileio.Files) error {
 	if n := ctx.Input(1).NumElements(); n != ctx.NumOutputs() {
 		return status.InvalidArgumentf("Got %d tensor names, but %d expected dtypes.", n, ctx.NumOutputs())
 	}
@@ -108,7 +109,7 @@ func restoreV2(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	c, err := checkpoint.Open(r.prefix)
+	c, err := checkpoint.In(files).Open(r.prefix)
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func readTensor(c *checkpoint.Reader, name, spec string) (tensor.Tensor, error) 
 }
 
 // restoreV1 reads a tensor, or a slice of it if there is a third input.
-func restoreV1(ctx *kernel.Context) error {
+func restoreV1(ctx *kernel.Context, files fileio.Files) error {
 	if n := ctx.Input(0).NumElements(); n != 1 {
 		return status.InvalidArgumentf("Input 0 (file_pattern) must be a string scalar; got a tensor of %d elements", n)
 	}
@@ -174,7 +175,7 @@ func restoreV1(ctx *kernel.Context) error {
 		return status.InvalidArgumentf("Input 1 (file_pattern) must be a have at least 1 elements")
 	}
 	pattern, name := tensor.Value[string](ctx.Input(0)), tensor.Values[string](ctx.Input(1))[0]
-	c, err := checkpoint.OpenV1(pattern)
+	c, err := checkpoint.In(files).OpenV1(pattern)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,10 @@
 package ioops
 
 import (
-	"os"
 	"path/filepath"
 
 	"github.com/weft-ml/weft/checkpoint"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
@@ -14,32 +14,32 @@ import (
 )
 
 func init() {
-	kernel.RegisterFunc(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "SaveV2", Doc: "Saves tensors, or slices of larger tensors, to a checkpoint. The files are on " +
 			"disk when the operation returns.",
 		In:       []string{"prefix: string", "tensor_names: string", "shape_and_slices: string", "tensors: dtypes"},
 		Attrs:    []string{"dtypes: list(type) >= 1"},
-		Stateful: true, Shape: savingShape(3),
-	}, saveV2)
+		Stateful: true, Class: opdef.FilesWrite, Shape: savingShape(3),
+	}, kernel.WithFiles(saveV2))
 	kernel.RegisterNew(opdef.Def{
 		Name: "MergeV2Checkpoints", Doc: "Merges checkpoints written by different tasks into one.",
 		In:       []string{"checkpoint_prefixes: string", "destination_prefix: string"},
 		Attrs:    []string{"delete_old_dirs: bool = true", "allow_missing_files: bool = false"},
-		Stateful: true,
-		Shape:    func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 0, 1, 0) },
+		Stateful: true, Class: opdef.FilesWrite,
+		Shape: func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 0, 1, 0) },
 	}, newMerge)
-	kernel.RegisterFunc(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "Save", Doc: "Saves tensors to a checkpoint in format V1.",
 		In:       []string{"filename: string", "tensor_names: string", "data: T"},
 		Attrs:    []string{"T: list(type) >= 1"},
-		Stateful: true, Shape: savingShape(2),
-	}, func(ctx *kernel.Context) error { return saveV1(ctx, 2) })
-	kernel.RegisterFunc(opdef.Def{
+		Stateful: true, Class: opdef.FilesWrite, Shape: savingShape(2),
+	}, kernel.WithFiles(func(ctx *kernel.Context, files fileio.Files) error { return saveV1(ctx, files, 2) }))
+	kernel.RegisterNew(opdef.Def{
 		Name: "SaveSlices", Doc: "Saves tensors, or slices of larger tensors, to a checkpoint in format V1.",
 		In:       []string{"filename: string", "tensor_names: string", "shapes_and_slices: string", "data: T"},
 		Attrs:    []string{"T: list(type) >= 1"},
-		Stateful: true, Shape: savingShape(3),
-	}, func(ctx *kernel.Context) error { return saveV1(ctx, 3) })
+		Stateful: true, Class: opdef.FilesWrite, Shape: savingShape(3),
+	}, kernel.WithFiles(func(ctx *kernel.Context, files fileio.Files) error { return saveV1(ctx, files, 3) }))
 }
 
 // savingShape is the shape function of operations whose first inputs are a file name and vectors
@@ -61,7 +61,7 @@ func savingShape(fixed int) opdef.ShapeFn {
 	}
 }
 
-func saveV2(ctx *kernel.Context) error {
+func saveV2(ctx *kernel.Context, files fileio.Files) error {
 	r, err := requested(ctx)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func saveV2(ctx *kernel.Context) error {
 	if len(r.names) != ctx.NumInputs()-3 {
 		return status.InvalidArgumentf("Got %d tensor names but %d tensors.", len(r.names), ctx.NumInputs()-3)
 	}
-	w, err := checkpoint.Create(r.prefix)
+	w, err := checkpoint.In(files).Create(r.prefix)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func addTensor(w adder, name, spec string, t *tensor.Tensor) error {
 
 // saveV1 saves a checkpoint in format V1. The first fixed inputs are the file name, the tensor
 // names and, if fixed is three, the slices.
-func saveV1(ctx *kernel.Context, fixed int) error {
+func saveV1(ctx *kernel.Context, files fileio.Files, fixed int) error {
 	if n := ctx.Input(0).NumElements(); n != 1 {
 		return status.InvalidArgumentf("Input 0 (filename) must be a string scalar; got a tensor of %delements", n)
 	}
@@ -121,7 +121,7 @@ func saveV1(ctx *kernel.Context, fixed int) error {
 		return status.InvalidArgumentf("Expected totally %d inputs as input #1 (which is a string tensor of saved names) contains "+
 			"%d names, but received %d inputs", len(names)+fixed, len(names), got)
 	}
-	w := checkpoint.CreateV1(tensor.Value[string](ctx.Input(0)))
+	w := checkpoint.In(files).CreateV1(tensor.Value[string](ctx.Input(0)))
 	for i, name := range names {
 		if err := addTensor(w, name, specs[i], ctx.Input(fixed+i)); err != nil {
 			return err
@@ -132,7 +132,7 @@ func saveV1(ctx *kernel.Context, fixed int) error {
 
 func newMerge(c *kernel.Construction) (kernel.Kernel, error) {
 	deleteDirs, allowMissing := c.Attrs.Bool("delete_old_dirs"), c.Attrs.Bool("allow_missing_files")
-	return kernel.Func(func(ctx *kernel.Context) error {
+	return kernel.WithFiles(func(ctx *kernel.Context, files fileio.Files) error {
 		if t := ctx.Input(0); t.Rank() != 1 {
 			return status.InvalidArgumentf("Input checkpoint_prefixes should be an 1-D tensor, got %v instead.", t.Shape())
 		}
@@ -140,16 +140,16 @@ func newMerge(c *kernel.Construction) (kernel.Kernel, error) {
 			return status.InvalidArgumentf("Input destination_prefix should be a scalar tensor, got %v instead.", t.Shape())
 		}
 		prefixes, into := tensor.Values[string](ctx.Input(0)), tensor.Value[string](ctx.Input(1))
-		if err := checkpoint.Merge(prefixes, into, allowMissing); err != nil {
+		if err := checkpoint.In(files).Merge(prefixes, into, allowMissing); err != nil {
 			return err
 		}
 		for _, prefix := range prefixes {
 			if dir := filepath.Dir(prefix); deleteDirs && dir != filepath.Dir(into) {
 				// the first of several tasks in one directory removes it; a directory with other
 				// files remains
-				os.Remove(dir)
+				_ = files.Remove(dir)
 			}
 		}
 		return nil
-	}), nil
+	})(c)
 }

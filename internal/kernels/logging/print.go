@@ -2,7 +2,7 @@ package logging
 
 import (
 	"fmt"
-	"os"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -22,14 +22,14 @@ func init() {
 		Attrs: []string{
 			"T: type", "U: list(type) >= 0", "message: string = ''", "first_n: int = -1", "summarize: int = 3",
 		},
-		Stateful: true, Shape: opdef.SameShape,
+		Stateful: true, Class: opdef.Prints, Shape: opdef.SameShape,
 	}, newPrint)
 	kernel.RegisterNew(opdef.Def{
 		Name: "PrintV2", Doc: "Prints a string to an output stream of the task, or appends it to a file given " +
 			"as \"file://PATH\".",
 		In:       []string{"input: string"},
 		Attrs:    []string{"output_stream: string = 'stderr'", `end: string = '\n'`},
-		Stateful: true,
+		Stateful: true, Class: opdef.Prints | opdef.FilesWrite,
 		Shape: func(c *opdef.ShapeContext) error {
 			if rank := c.In[0].Rank(); rank > 0 {
 				return status.InvalidArgumentf("input must be a scalar, but has rank: %d", rank)
@@ -42,9 +42,12 @@ func init() {
 func newPrint(c *kernel.Construction) (kernel.Kernel, error) {
 	message, first, most := c.Attrs.String("message"), int64(c.Attrs.Int("first_n")), c.Attrs.Int("summarize")
 	var calls atomic.Int64
+	out := c.Output(true)
 	return kernel.Func(func(ctx *kernel.Context) error {
 		if first < 0 || calls.Add(1) <= first {
-			fmt.Fprint(os.Stderr, message+values(ctx, most, "")+"\n")
+			if _, err := fmt.Fprint(out, message+values(ctx, most, "")+"\n"); err != nil {
+				return status.Unavailablef("printing to stderr: %w", err)
+			}
 		}
 		return ctx.PassInput(0, 0)
 	}), nil
@@ -59,19 +62,16 @@ func newPrintV2(c *kernel.Construction) (kernel.Kernel, error) {
 	if !isFile && !slices.Contains(streamNames, stream) {
 		return nil, status.InvalidArgumentf("Unknown output stream: %s, Valid streams are: %s", stream, strings.Join(streamNames, " "))
 	}
+	out, files := c.Output(stream != "stdout"), c.Files()
 	return kernel.Func(func(ctx *kernel.Context) error {
-		out := os.Stderr
-		if stream == "stdout" {
-			out = os.Stdout
-		}
 		if s := ctx.Input(0).Shape(); len(s) != 0 {
 			return status.InvalidArgumentf("Input is expected to be scalar, but got %v", s)
 		}
 		text := tensor.Value[string](ctx.Input(0)) + end
 		if isFile {
-			return appendFile(path, text)
+			return appendFile(files.In(ctx.Context()), path, text)
 		}
-		if _, err := out.WriteString(text); err != nil {
+		if _, err := io.WriteString(out, text); err != nil {
 			return status.Unavailablef("printing to %s: %w", stream, err)
 		}
 		return nil
@@ -81,16 +81,16 @@ func newPrintV2(c *kernel.Construction) (kernel.Kernel, error) {
 // appendMu serializes appends of several kernels to one file.
 var appendMu sync.Mutex
 
-func appendFile(path, text string) error {
+func appendFile(files fileio.Files, path, text string) error {
 	appendMu.Lock()
 	defer appendMu.Unlock()
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	f, err := files.Append(path)
 	if err != nil {
-		return fileio.Error(path, err)
+		return err
 	}
-	if _, err := f.WriteString(text); err != nil {
+	if _, err := io.WriteString(f, text); err != nil {
 		f.Close()
-		return fileio.Error(path, err)
+		return err
 	}
-	return fileio.Error(path, f.Close())
+	return f.Close()
 }

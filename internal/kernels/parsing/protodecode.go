@@ -29,6 +29,7 @@ func init() {
 			"message_type: string", "field_names: list(string)", "output_types: list(type) >= 0",
 			"descriptor_source: string = 'local://'", "message_format: string = 'binary'", "sanitize: bool = false",
 		},
+		Class: opdef.FilesRead,
 		Shape: func(c *opdef.ShapeContext) error {
 			c.SetAll(shapefn.Concat(c.In[0], shapefn.Of(shapefn.Unknown)))
 			c.Out[0] = shapefn.Concat(c.In[0], shapefn.Of(int64(len(c.Out)-1)))
@@ -54,7 +55,7 @@ type protoField struct {
 }
 
 func newDecodeProto(c *kernel.Construction) (kernel.Kernel, error) {
-	known, err := newMessages(c.Attrs.String("descriptor_source"))
+	known, err := newMessages(c.Files(), c.Attrs.String("descriptor_source"))
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func init() {
 		Attrs: []string{
 			"field_names: list(string)", "message_type: string", "descriptor_source: string = 'local://'", "Tinput_types: list(type) >= 1",
 		},
-		Shape: encodeProtoShape,
+		Class: opdef.FilesRead, Shape: encodeProtoShape,
 	}, newEncodeProto)
 }
 
@@ -49,7 +49,7 @@ type encodeProto struct {
 }
 
 func newEncodeProto(c *kernel.Construction) (kernel.Kernel, error) {
-	known, err := newMessages(c.Attrs.String("descriptor_source"))
+	known, err := newMessages(c.Files(), c.Attrs.String("descriptor_source"))
 	if err != nil {
 		return nil, err
 	}

@@ -25,12 +25,12 @@ const (
 // FileDescriptorSet, or a serialized FileDescriptorSet after "bytes://".
 type messages struct{ files *protoregistry.Files }
 
-func newMessages(source string) (*messages, error) {
+func newMessages(files fileio.Files, source string) (*messages, error) {
 	if source == "" || source == "local://" {
 		return &messages{protoregistry.GlobalFiles}, nil
 	}
 	var set descriptorpb.FileDescriptorSet
-	if text, err := fileio.Read(source); err != nil || proto.Unmarshal(text, &set) != nil {
+	if text, err := files.Read(source); err != nil || proto.Unmarshal(text, &set) != nil {
 		set.Reset()
 		text, ok := strings.CutPrefix(source, bytesSource)
 		if !ok || proto.Unmarshal([]byte(text), &set) != nil {

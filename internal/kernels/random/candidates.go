@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/numeric/philox"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -21,21 +22,22 @@ func init() {
 	for _, op := range []struct {
 		name, how string
 		attrs     []string
-		classes   func(opdef.Attrs) (*classes, error)
+		class     opdef.Class
+		classes   func(fileio.Files, opdef.Attrs) (*classes, error)
 	}{
-		{"AllCandidateSampler", "namely all classes", sizes, allClasses},
-		{"UniformCandidateSampler", "drawn from a uniform distribution", withRange, uniformClasses},
-		{"LogUniformCandidateSampler", "drawn from a log-uniform distribution", withRange, logUniformClasses},
-		{"LearnedUnigramCandidateSampler", "drawn from a unigram distribution learned from the true classes so far", withRange, learnedClasses},
-		{"ThreadUnsafeUnigramCandidateSampler", "drawn from a unigram distribution learned from the true classes so far", withRange, learnedClasses},
+		{"AllCandidateSampler", "namely all classes", sizes, 0, allClasses},
+		{"UniformCandidateSampler", "drawn from a uniform distribution", withRange, 0, uniformClasses},
+		{"LogUniformCandidateSampler", "drawn from a log-uniform distribution", withRange, 0, logUniformClasses},
+		{"LearnedUnigramCandidateSampler", "drawn from a unigram distribution learned from the true classes so far", withRange, 0, learnedClasses},
+		{"ThreadUnsafeUnigramCandidateSampler", "drawn from a unigram distribution learned from the true classes so far", withRange, 0, learnedClasses},
 		{"FixedUnigramCandidateSampler", "drawn from a unigram distribution with weights that are given or read from the last column of a file", with(withRange,
 			"vocab_file: string = ''", "distortion: float = 1", "num_reserved_ids: int = 0", "num_shards: int >= 1 = 1",
-			"shard: int >= 0 = 0", "unigrams: list(float) = []"), weightedClasses},
+			"shard: int >= 0 = 0", "unigrams: list(float) = []"), opdef.FilesRead, weightedClasses},
 	} {
 		kernel.RegisterNew(opdef.Def{
 			Name: op.name, Doc: fmt.Sprintf(doc, op.how), In: []string{"true_classes: int64"},
 			Out:   []string{"sampled_candidates: int64", "true_expected_count: float32", "sampled_expected_count: float32"},
-			Attrs: with(op.attrs, seedAttrs...), Stateful: true, Shape: candidatesShape,
+			Attrs: with(op.attrs, seedAttrs...), Stateful: true, Class: op.class, Shape: candidatesShape,
 		}, newCandidates(op.classes))
 	}
 }
@@ -63,9 +65,9 @@ type classes struct {
 	learn   func(seen []int64)
 }
 
-func newCandidates(newClasses func(opdef.Attrs) (*classes, error)) kernel.New {
+func newCandidates(newClasses func(fileio.Files, opdef.Attrs) (*classes, error)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
-		from, err := newClasses(c.Attrs)
+		from, err := newClasses(c.Files(), c.Attrs)
 		if err != nil {
 			return nil, err
 		}

@@ -15,11 +15,11 @@ import (
 
 func unchanged(f func()) { f() }
 
-func allClasses(attrs opdef.Attrs) (*classes, error) {
+func allClasses(_ fileio.Files, attrs opdef.Attrs) (*classes, error) {
 	return &classes{n: int64(attrs.Int("num_sampled")), probability: func(int64) float32 { return 1 }, session: unchanged}, nil
 }
 
-func uniformClasses(attrs opdef.Attrs) (*classes, error) {
+func uniformClasses(_ fileio.Files, attrs opdef.Attrs) (*classes, error) {
 	n := int64(attrs.Int("range_max"))
 	return &classes{
 		n: n, draw: func(w *philox.Words) int64 { return int64(w.Below64(uint64(n))) },
@@ -27,7 +27,7 @@ func uniformClasses(attrs opdef.Attrs) (*classes, error) {
 	}, nil
 }
 
-func logUniformClasses(attrs opdef.Attrs) (*classes, error) {
+func logUniformClasses(_ fileio.Files, attrs opdef.Attrs) (*classes, error) {
 	n := int64(attrs.Int("range_max"))
 	logRange := math.Log1p(float64(n))
 	return &classes{
@@ -47,7 +47,7 @@ func checkRange(n int64) error {
 }
 
 // learnedClasses returns classes with weights that start at 1 and grow with every true class.
-func learnedClasses(attrs opdef.Attrs) (*classes, error) {
+func learnedClasses(_ fileio.Files, attrs opdef.Attrs) (*classes, error) {
 	n := int64(attrs.Int("range_max"))
 	if err := checkRange(n); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (t *weightTree) find(v int32) int {
 }
 
 // weightedClasses returns classes with weights from attributes or from a file.
-func weightedClasses(attrs opdef.Attrs) (*classes, error) {
+func weightedClasses(files fileio.Files, attrs opdef.Attrs) (*classes, error) {
 	file, given := attrs.String("vocab_file"), attrs.Floats("unigrams")
 	switch {
 	case file == "" && len(given) == 0:
@@ -133,7 +133,7 @@ func weightedClasses(attrs opdef.Attrs) (*classes, error) {
 	}
 	s.reserve(int64(attrs.Int("num_reserved_ids")))
 	if file != "" {
-		if err := s.read(file); err != nil {
+		if err := s.read(files, file); err != nil {
 			return nil, err
 		}
 	}
@@ -204,8 +204,8 @@ func (s *shardOfWords) add(w float32) {
 }
 
 // read adds the weights in the last column of a file.
-func (s *shardOfWords) read(file string) error {
-	text, err := fileio.Read(file)
+func (s *shardOfWords) read(files fileio.Files, file string) error {
+	text, err := files.Read(file)
 	if err != nil {
 		return err
 	}

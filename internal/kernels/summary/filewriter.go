@@ -1,8 +1,10 @@
 package summary
 
 import (
+	"context"
 	"time"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -18,13 +20,13 @@ func init() {
 		Attrs:    []string{"shared_name: string = ''", "container: string = ''"},
 		Stateful: true, Shape: opdef.ScalarShape,
 	}, newHandle)
-	kernel.RegisterFunc(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "CreateSummaryFileWriter", Doc: "Creates an event file in a directory, unless the writer already has one.",
 		In: []string{
 			"writer: resource", "logdir: string", "max_queue: int32", "flush_millis: int32", "filename_suffix: string",
 		},
-		Stateful: true,
-	}, create)
+		Stateful: true, Class: opdef.FilesWrite,
+	}, kernel.WithFiles(create))
 	kernel.RegisterFunc(opdef.Def{
 		Name: "FlushSummaryWriter", Doc: "Flushes all summaries of a writer to disk.",
 		In:       []string{"writer: resource"},
@@ -71,7 +73,7 @@ func newHandle(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-func create(ctx *kernel.Context) error {
+func create(ctx *kernel.Context, files fileio.Files) error {
 	h, err := resource.Handle(ctx, 0)
 	if err != nil {
 		return err
@@ -93,7 +95,7 @@ func create(ctx *kernel.Context) error {
 		options.MaxQueue = -1
 	}
 	_, err = kernel.LookupOrCreateResource(ctx.Device.Resources, h.Container, h.Name, func() (*writer, error) {
-		w, err := summary.NewWriter(dir, options)
+		w, err := summary.NewWriterIn(files.In(context.Background()), dir, options)
 		return &writer{w}, err
 	})
 	return err

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -23,7 +24,7 @@ func init() {
 		Attrs: []string{
 			"key_index: int >= -2", "value_index: int >= -2", "vocab_size: int >= -1 = -1", `delimiter: string = '\t'`, "offset: int = 0",
 		},
-		Shape: fileShape(namesOnly),
+		Class: opdef.FilesRead, Shape: fileShape(namesOnly),
 	}, "InitializeTableFromTextFileV2", fileShape(handleOnly), newFromFile)
 }
 
@@ -86,7 +87,7 @@ func newFromFile(c *kernel.Construction) (kernel.Kernel, error) {
 		key: c.Attrs.Int("key_index"), value: c.Attrs.Int("value_index"), size: c.Attrs.Int("vocab_size"),
 		delimiter: delimiter, offset: int64(c.Attrs.Int("offset")),
 	}
-	return kernel.Func(func(ctx *kernel.Context) error {
+	return kernel.WithFiles(func(ctx *kernel.Context, files fileio.Files) error {
 		t, err := resource.Find[*Table](ctx, 0)
 		if err != nil {
 			return err
@@ -95,8 +96,8 @@ func newFromFile(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		return v.fill(t, name)
-	}), nil
+		return v.fill(files, t, name)
+	})(c)
 }
 
 // Types returns the dtypes of keys and values.

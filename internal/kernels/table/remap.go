@@ -1,6 +1,7 @@
 package table
 
 import (
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -16,7 +17,7 @@ func init() {
 			"that are present.",
 		In: []string{"new_vocab_file: string", "old_vocab_file: string"}, Out: []string{"remapping: int64", "num_present: int32"},
 		Attrs: []string{"new_vocab_offset: int >= 0", "num_new_vocab: int >= 0", "old_vocab_size: int >= -1 = -1"},
-		Shape: remappingShape,
+		Class: opdef.FilesRead, Shape: remappingShape,
 	}, newRemapping)
 }
 
@@ -36,15 +37,15 @@ func newRemapping(c *kernel.Construction) (kernel.Kernel, error) {
 		first: c.Attrs.Int("new_vocab_offset"), n: c.Attrs.Int("num_new_vocab"),
 		old: vocabulary{key: wholeLine, value: lineNumber, size: c.Attrs.Int("old_vocab_size")},
 	}
-	return kernel.Func(r.compute), nil
+	return kernel.WithFiles(r.compute)(c)
 }
 
-func (r *remapping) compute(ctx *kernel.Context) error {
+func (r *remapping) compute(ctx *kernel.Context, files fileio.Files) error {
 	newFile, err := fileName(ctx, 0, "new_vocab_file", "new vocab filename")
 	if err != nil {
 		return err
 	}
-	words, err := r.words(newFile)
+	words, err := r.words(files, newFile)
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (r *remapping) compute(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	lines, err := r.oldLines(oldFile)
+	lines, err := r.oldLines(files, oldFile)
 	if err != nil {
 		return err
 	}
@@ -75,9 +76,9 @@ func (r *remapping) compute(ctx *kernel.Context) error {
 }
 
 // words returns the selected lines of the new file.
-func (r *remapping) words(path string) (tensor.Tensor, error) {
+func (r *remapping) words(files fileio.Files, path string) (tensor.Tensor, error) {
 	v := vocabulary{key: lineNumber, value: wholeLine, size: -1}
-	_, all, err := v.read(path, tensor.Int64, tensor.String)
+	_, all, err := v.read(files, path, tensor.Int64, tensor.String)
 	if err != nil {
 		return all, err
 	}
@@ -88,8 +89,8 @@ func (r *remapping) words(path string) (tensor.Tensor, error) {
 }
 
 // oldLines returns a table from the lines of the old file to their numbers.
-func (r *remapping) oldLines(path string) (*fixed, error) {
-	words, numbers, err := r.old.read(path, tensor.String, tensor.Int64)
+func (r *remapping) oldLines(files fileio.Files, path string) (*fixed, error) {
+	words, numbers, err := r.old.read(files, path, tensor.String, tensor.Int64)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
@@ -43,7 +42,7 @@ func fileName(ctx *kernel.Context, i int, input, what string) (string, error) {
 
 // fill initializes a table from a file. Operations on the table are not blocked while the file is
 // read. A concurrent second initialization finds the table filled.
-func (v *vocabulary) fill(t *Table, path string) error {
+func (v *vocabulary) fill(files fileio.Files, t *Table, path string) error {
 	_, err := t.fixed()
 	if err == nil {
 		err = v.check(&t.layout)
@@ -51,7 +50,7 @@ func (v *vocabulary) fill(t *Table, path string) error {
 	if err != nil {
 		return err
 	}
-	keys, values, err := v.read(path, t.keyType, t.valueType)
+	keys, values, err := v.read(files, path, t.keyType, t.valueType)
 	if err != nil {
 		return err
 	}
@@ -75,10 +74,10 @@ func (v *vocabulary) check(l *layout) error {
 }
 
 // read returns the keys and values in a file.
-func (v *vocabulary) read(path string, key, value tensor.DType) (keys, values tensor.Tensor, err error) {
-	f, err := os.Open(path)
+func (v *vocabulary) read(files fileio.Files, path string, key, value tensor.DType) (keys, values tensor.Tensor, err error) {
+	f, err := files.Open(path)
 	if err != nil {
-		return keys, values, fileio.Error(path, err)
+		return keys, values, err
 	}
 	defer f.Close()
 	r := &reader{vocabulary: v, path: path, in: bufio.NewReaderSize(f, 1<<18)}
@@ -148,7 +147,7 @@ func (r *reader) line() (string, error) {
 		if errors.Is(err, io.EOF) {
 			return "", err
 		}
-		return "", fileio.Error(r.path, err)
+		return "", err
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"), nil
 }

@@ -47,6 +47,9 @@ func (m *Master) eval(n *graph.Node, inputs []tensor.Tensor) (outputs []tensor.T
 	if impl == nil {
 		return nil, status.NotFoundf("%s has no kernel", n.Op.Name)
 	}
+	if n.Op.Class != 0 { // it may use files, which are those of the task that it is placed on
+		return nil, status.Unimplementedf("%s is of class %v", n.Op.Name, n.Op.Class)
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			err = status.Internalf("the kernel of %s panicked: %v", n.Name, r)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/master"
 	"github.com/weft-ml/weft/internal/role/worker"
@@ -32,6 +33,7 @@ type Config struct {
 	Cluster    cluster.Spec
 	CPUDevices int
 	Kernels    *kernel.Registry
+	Files      *fileio.FS // files that operations may use; nil for all
 	// Connect returns the network of a cluster, the task's own or one that a session brings, in
 	// which this task has the given name. It is nil for a task without peers.
 	Connect func(spec cluster.Spec, self cluster.Task) (Network, error)
@@ -54,7 +56,7 @@ type Task struct {
 
 // New returns a task. The caller must call Close.
 func New(cfg Config) (*Task, error) {
-	t := &Task{Devices: cpuDevices(cfg.Task, cfg.CPUDevices)}
+	t := &Task{Devices: cpuDevices(cfg.Task, cfg.CPUDevices, cfg.Files)}
 	connect := func(spec cluster.Spec, self cluster.Task) (*tasks, error) {
 		out := &tasks{spec: spec, self: self, task: t}
 		if cfg.Connect == nil {
@@ -103,12 +105,12 @@ func (t *Task) Close(ctx context.Context) {
 const memoryLimit = 256 << 20
 
 // cpuDevices returns n devices with new incarnations.
-func cpuDevices(task cluster.Task, n int) []*kernel.Device {
+func cpuDevices(task cluster.Task, n int, files *fileio.FS) []*kernel.Device {
 	out := make([]*kernel.Device, max(n, 1))
 	for i := range out {
 		out[i] = &kernel.Device{
 			Name: fmt.Sprintf("%v/device:%s:%d", task, kernel.CPU, i), Type: kernel.CPU, Incarnation: rand.Uint64() | 1, MemoryLimit: memoryLimit,
-			Resources: kernel.NewResources(task.Job),
+			Resources: kernel.NewResources(task.Job), Files: files,
 		}
 	}
 	return out

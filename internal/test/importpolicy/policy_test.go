@@ -14,7 +14,7 @@ var groups = [][]string{
 	{"status"},
 	{"internal/sys/*"},
 	{"tensor", "device"},
-	{"opdef"},
+	{"opdef", "internal/format/fileio"}, // the contract of an operation has its access to files
 	{"graph", "kernel"},
 	{"internal/numeric/*"},
 	{"internal/opkit/*"},

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package fileio
+
+func openTree(dir string) (tree, error) { return openLibraryTree(dir) }
