@@ -8,7 +8,7 @@ RELEASES = ["0.12", "1.4", "1.15"]
 MORE_RELEASES = ["1.0", "1.8", "1.12"]
 
 # The choice has all graphs where Weft serves the parameter server, the master, or worker 1 alone.
-QUICK_CLUSTERS = {"0.12": ["TWT"], "1.4": ["WTT", "TWT"], "1.15": ["WWW", "TTW", "TWT"]}
+QUICK_CLUSTERS = {"0.12": ["WTT", "TWT"], "1.4": ["WTT", "TWT"], "1.15": ["WTT", "TTW", "TWT"]}
 
 
 class GraphCase:

@@ -20,6 +20,8 @@ const (
 	NodeInErrors
 	// RawMessages means that the gRPC library takes error messages from headers as they are.
 	RawMessages
+	// ResetsIdleStreams means that the client may reset a stream that it has not opened.
+	ResetsIdleStreams
 )
 
 // traits lists the traits with the first release that no longer has them.
@@ -29,11 +31,12 @@ var traits = [...]struct {
 }{
 	NoWorkerSessions: {TF15, "0.12 has no CreateWorkerSession, and 1.4 ends with a segmentation fault unless the request has a " +
 		"cluster definition. A worker with DeleteWorkerSession has neither fault."},
-	ShortDeviceNames: {TF14, "1.3 and earlier compare the device of a node with their own device names as texts"},
-	NamedFrameIDs:    {TF23, "2.3 computes the ID of a frame from that of the frame around it, earlier releases from its name"},
-	WantsDefaults:    {TF23, "NodeDef missing attr: earlier releases validate the nodes of RegisterGraph without adding defaults"},
-	NodeInErrors:     {TF113, "1.15 also looks for [[{{node NAME}}, 1.12 only if an equals sign follows"},
-	RawMessages:      {TF14, "the gRPC library of 0.12 to 1.3 encodes and decodes nothing"},
+	ShortDeviceNames:  {TF14, "1.3 and earlier compare the device of a node with their own device names as texts"},
+	NamedFrameIDs:     {TF23, "2.3 computes the ID of a frame from that of the frame around it, earlier releases from its name"},
+	WantsDefaults:     {TF23, "NodeDef missing attr: earlier releases validate the nodes of RegisterGraph without adding defaults"},
+	NodeInErrors:      {TF113, "1.15 also looks for [[{{node NAME}}, 1.12 only if an equals sign follows"},
+	RawMessages:       {TF14, "the gRPC library of 0.12 to 1.3 encodes and decodes nothing"},
+	ResetsIdleStreams: {TF14, "the gRPC library of 0.12 to 1.3 does so for a call that ends before it is sent"},
 }
 
 // Has reports whether a release has a trait. An unknown one has none.

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -76,7 +77,7 @@ func (c *kernelCache) shared(device string, n *graph.Node, create func(*graph.No
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old, found := c.kernels[id]
-	if found && old.node.Op.Name == n.Op.Name && old.node.Attrs.Format() == n.Attrs.Format() {
+	if found && old.node.Op.Name == n.Op.Name && ownAttrs(old.node) == ownAttrs(n) {
 		return old.Kernel, false, nil
 	}
 	if k, err = create(n); err != nil {
@@ -86,6 +87,15 @@ func (c *kernelCache) shared(device string, n *graph.Node, create func(*graph.No
 		c.kernels[id] = sharedKernel{k, n}
 	}
 	return k, found, nil
+}
+
+// ownAttrs returns the attributes of the operation. Attributes that begin with an underscore are
+// notes of the runtime, which may differ between the graphs of a session: a master of TensorFlow 1.8
+// to 1.15 changes _class.
+func ownAttrs(n *graph.Node) string {
+	attrs := n.Attrs.Clone()
+	maps.DeleteFunc(attrs, func(name string, _ any) bool { return strings.HasPrefix(name, "_") })
+	return attrs.Format()
 }
 
 // isStateless reports whether a run of a graph leaves nothing but the tensors that it sends: no

@@ -198,3 +198,27 @@ func TestIdentify(t *testing.T) {
 		}
 	}
 }
+
+// A client that resets a stream which it has not opened loses the connection, unless it is known to
+// do so.
+func TestIdleReset(t *testing.T) {
+	for _, tolerant := range []bool{false, true} {
+		s, l := newServer(map[string]func(*Call){"/s/Echo": echo})
+		s.Identify = func(string) Caller { return Caller{Context: context.Background(), ResetsIdleStreams: tolerant} }
+		startServer(t, s, l)
+		p := newPeer(t, l.Addr().String())
+		message := make([]byte, prefixSize)
+		p.write(cat(hello, openCall(1, message)))
+		p.response(1)
+		p.expectReset(1)
+		p.write(cat(appendUint32Frame(nil, frameReset, 5, uint32(codeCancel)), openCall(7, message)))
+		if !tolerant {
+			if h, _ := p.next(); h.kind != frameGoAway {
+				t.Errorf("got %+v, want GOAWAY", h)
+			}
+			continue
+		}
+		p.response(7)
+		p.expectReset(7)
+	}
+}

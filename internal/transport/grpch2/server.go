@@ -32,6 +32,9 @@ type Caller struct {
 	Context context.Context //nolint:containedctx // see above
 	// RawMessages states that the client does not decode the percent-encoding of grpc-message.
 	RawMessages bool
+	// ResetsIdleStreams states that the client resets streams that it has numbered and not opened.
+	// Other clients lose the connection with such a frame.
+	ResetsIdleStreams bool
 }
 
 // Server serves the calls of registered methods. Methods must be registered and fields set before

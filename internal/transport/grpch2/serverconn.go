@@ -115,7 +115,10 @@ func (c *serverConn) closed(error) {
 	c.server.removeConn(c)
 }
 
-func (c *serverConn) wasOpened(id uint32) bool { return id%2 == 1 && id <= c.lastStream }
+func (c *serverConn) wasOpened(id uint32) bool {
+	tolerant := c.caller != nil && c.caller.ResetsIdleStreams
+	return id%2 == 1 && (id <= c.lastStream || tolerant)
+}
 
 func (c *serverConn) goAwayRead(uint32, errCode, string) {}
 

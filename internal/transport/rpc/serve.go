@@ -35,6 +35,7 @@ func identify(agent string) grpch2.Caller {
 	release := peer.OfAgent(agent)
 	return grpch2.Caller{
 		Context: peer.NewContext(context.Background(), release), RawMessages: release.Has(peer.RawMessages),
+		ResetsIdleStreams: release.Has(peer.ResetsIdleStreams),
 	}
 }
 
