@@ -7,9 +7,9 @@ import (
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/opdef"
-	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"

@@ -1,9 +1,8 @@
 package listops
 
 import (
-	"github.com/weft-ml/weft/tensor"
-
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/tensor"
 )
 
 // cell is one element of a tensor array.

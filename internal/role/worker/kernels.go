@@ -90,8 +90,8 @@ func (c *kernelCache) shared(device string, n *graph.Node, create func(*graph.No
 }
 
 // ownAttrs returns the attributes of the operation. Attributes that begin with an underscore are
-// notes of the runtime, which may differ between the graphs of a session: a master of TensorFlow 1.8
-// to 1.15 changes _class.
+// notes of the runtime, which may differ between the graphs of a session: a master of TensorFlow
+// 1.8 to 1.15 changes _class.
 func ownAttrs(n *graph.Node) string {
 	attrs := n.Attrs.Clone()
 	maps.DeleteFunc(attrs, func(name string, _ any) bool { return strings.HasPrefix(name, "_") })

@@ -41,7 +41,7 @@ func main() {
 	failed := runAll(ctx, &target{*weft, *memory << 20}, pattern, *verbose)
 	stop()
 	if failed > 0 {
-		fmt.Printf("%d probes failed\n", failed)
+		fmt.Fprintf(os.Stdout, "%d probes failed\n", failed)
 		os.Exit(1)
 	}
 }
@@ -59,13 +59,13 @@ func runAll(ctx context.Context, t *target, pattern *regexp.Regexp, verbose bool
 			result = "FAIL"
 			failed++
 		}
-		fmt.Printf("%s %-22s %5.1f s, peak %5d MiB, left %4d MiB, neighbor p99 %.1f ms alone, %.1f ms with it, longest %.1f ms\n",
+		fmt.Fprintf(os.Stdout, "%s %-22s %5.1f s, peak %5d MiB, left %4d MiB, neighbor p99 %.1f ms alone, %.1f ms with it, longest %.1f ms\n",
 			result, p.name, time.Since(begin).Seconds(), r.peak>>20, r.left>>20, ms(r.alone), ms(r.during), ms(r.longest))
 		for _, fault := range r.faults {
-			fmt.Printf("       %s\n", fault)
+			fmt.Fprintf(os.Stdout, "       %s\n", fault)
 		}
 		if verbose {
-			fmt.Printf("       error: %.600v\n%s", r.err, r.log)
+			fmt.Fprintf(os.Stdout, "       error: %.600v\n%s", r.err, r.log)
 		}
 	}
 	return failed

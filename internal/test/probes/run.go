@@ -48,7 +48,7 @@ func runProbe(ctx context.Context, t *target, p probe) *report {
 		r.faultf("the neighbor: %v", err)
 		return r
 	}
-	time.Sleep(aloneTime)
+	pause(ctx, aloneTime)
 	r.alone = n.takeP99()
 	r.err = attack(ctx, s.address, p)
 	r.during, r.longest = n.takeP99(), n.longest()
@@ -103,6 +103,14 @@ func (s *server) settle(ctx context.Context) int64 {
 		if left <= leftLimit || time.Now().After(end) || ctx.Err() != nil {
 			return left
 		}
-		time.Sleep(200 * time.Millisecond)
+		pause(ctx, 200*time.Millisecond)
+	}
+}
+
+// pause waits for a time, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
 	}
 }

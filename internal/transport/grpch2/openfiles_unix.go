@@ -11,5 +11,5 @@ func openFileLimit() int {
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r) != nil {
 		return 0
 	}
-	return int(min(uint64(r.Cur), 1<<30))
+	return int(min(r.Cur, 1<<30))
 }

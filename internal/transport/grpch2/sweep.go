@@ -178,7 +178,7 @@ func (c *serverConn) cut(l Limit, what string, value any) {
 
 // handshakeError returns the error of a client that has not completed its handshake in time.
 func (c *serverConn) handshakeError(err error) error {
-	if t, ok := err.(interface{ Timeout() bool }); !ok || !t.Timeout() { //nolint:errorlint // of the connection itself
+	if t, ok := err.(interface{ Timeout() bool }); !ok || !t.Timeout() {
 		return err
 	}
 	c.server.hit(LimitHandshake)

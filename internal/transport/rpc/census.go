@@ -141,6 +141,7 @@ func packedMemory(kind protoreflect.Kind, size int) int64 {
 		return int64(size)
 	case protoreflect.Int32Kind, protoreflect.Uint32Kind, protoreflect.Sint32Kind, protoreflect.EnumKind:
 		return 4 * int64(size)
+	default: // numbers of 64 bits
+		return 8 * int64(size)
 	}
-	return 8 * int64(size)
 }
