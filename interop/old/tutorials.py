@@ -89,7 +89,7 @@ class MatMul(Program):
 
 @program
 class APlusB(Program):
-    """Variables on two devices of a parameter server, of which one is not there."""
+    """Variables on two devices of a parameter server that has one."""
 
     file, client = "a_plus_b.py", True
     quick = [("0.12", "ps"), ("0.12", "master"), ("1.4", "ps"), ("1.15", "master")]

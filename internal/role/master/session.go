@@ -33,7 +33,7 @@ type session struct {
 	cancel context.CancelCauseFunc
 	names  atomic.Int64 // last number in the names of generated nodes
 	// CleanupGraph calls in progress. A worker session is deleted after them: a task of TensorFlow
-	// 1.12 now and then ends with a segmentation fault if it gets both at once.
+	// 1.12 sometimes ends with a segmentation fault if it gets both at once.
 	cleanups background
 	active   atomic.Bool // the session has been used since the last tick of watch
 	used     time.Time   // time of the last tick that found it used; owned by watch

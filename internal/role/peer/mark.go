@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 )
 
-// Fields of this program in messages of TensorFlow. TensorFlow ignores them: it has no fields with
-// these numbers, and keeps unknown ones aside.
+// Fields of this program in messages of TensorFlow, which has no fields with these numbers and
+// ignores them.
 const (
 	fieldWeft        protowire.Number = 1000 // of GetStatusResponse: the task is Weft
 	fieldNamedFrames protowire.Number = 1000 // of RegisterGraphRequest: NamedFrameIDs

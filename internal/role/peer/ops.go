@@ -11,8 +11,11 @@ var newestOps = map[Release]int{TF012: 0, TF10: 1, TF14: 2, TF15: 3, TF19: 4, TF
 // histories may have any.
 func (r Release) HasOp(op string) bool {
 	newest, old := newestOps[r]
+	if !old || r == TF113 {
+		return true // without a look at the table, which is parsed at its first use
+	}
 	since, known := ophistory.OpSince(op)
-	return !old || r == TF113 || !known || since <= newest
+	return !known || since <= newest
 }
 
 // HasAttr reports whether the definition of an operation has an attribute.

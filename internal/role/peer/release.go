@@ -5,7 +5,7 @@
 //
 //   - The release of a caller follows from the user-agent of its gRPC library ([OfAgent]).
 //   - The release of a worker follows from the methods that it has. A master asks it questions that
-//     no release takes amiss, newest first ([Find]).
+//     are harmless on every release, newest first ([Find]).
 //   - Tasks of Weft mark their answers with a field that TensorFlow ignores ([Mark]).
 //
 // What follows is a table of traits, with a reason for each ([Trait]).
