@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,9 +17,10 @@ func TestTaskAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		spec := cluster.Spec{"ps": cluster.Dense("10.0.0.1:2222"), "worker": cluster.Dense("w0:2222", "w1:2222", "w1:2223")}
 		a := newTaskAddresses(spec)
-		w1, lookups := "10.0.0.3", 0
+		w1 := "10.0.0.3"
+		var lookups atomic.Int32
 		a.lookup = func(_ context.Context, _, host string) ([]netip.Addr, error) {
-			lookups++
+			lookups.Add(1)
 			switch host {
 			case "w0":
 				return []netip.Addr{netip.MustParseAddr("::ffff:10.0.0.2")}, nil
@@ -40,8 +42,8 @@ func TestTaskAddresses(t *testing.T) {
 		check("10.0.0.2", true)
 		check("10.0.0.3", true)
 		check("10.0.0.4", false)
-		if lookups != 3 {
-			t.Errorf("%d lookups", lookups)
+		if n := lookups.Load(); n != 3 {
+			t.Errorf("%d lookups", n)
 		}
 		w1 = ""
 		<-time.After(lookupInterval) // of the fake clock

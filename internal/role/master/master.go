@@ -95,6 +95,9 @@ const (
 	longStep = 60 * time.Second
 	// cleanupTimeout bounds the calls that end a step or a session on another task.
 	cleanupTimeout = 10 * time.Second
+	// cleanupGrace is how long the end of a session waits for cleanups of its last steps. A task
+	// that lives answers them within milliseconds.
+	cleanupGrace = 2 * time.Second
 	// logPeriod is the interval between log lines about a wait for other tasks.
 	logPeriod = 10 * time.Second
 )

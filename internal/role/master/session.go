@@ -112,7 +112,7 @@ func (s *session) close(ctx context.Context, why *status.Error) {
 		<-s.idle
 		s.endPartials()
 		s.deregisterAll()
-		s.cleanups.wait() // each call is bounded by cleanupTimeout
+		s.awaitCleanups()
 		s.deleteWorkerSessions()
 	})
 	s.awaitEnd(ctx, done)
@@ -136,6 +136,22 @@ func (s *session) awaitEnd(ctx context.Context, done <-chan struct{}) {
 			}
 			s.mu.Unlock()
 		}
+	}
+}
+
+// awaitCleanups waits until the tasks have answered the cleanups of ended steps, for at most
+// cleanupGrace: a task that does not answer must not delay the end of the session on the others.
+func (s *session) awaitCleanups() {
+	done := make(chan struct{})
+	s.master.background.Go(func() {
+		defer close(done)
+		s.cleanups.wait()
+	})
+	timer := time.NewTimer(cleanupGrace)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
 	}
 }
 
