@@ -4,16 +4,17 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pass/loopframe"
 	"github.com/weft-ml/weft/op"
 )
 
 // structure describes the loops and conditions of the differentiated graph.
 type structure struct {
-	frames *graph.Frames
-	loops  map[*graph.Frame]*loop
+	frames *loopframe.Frames
+	loops  map[*loopframe.Frame]*loop
 	// guards of the values of a node within its frame; for Enter nodes, of their inputs
 	guards map[*graph.Node][]guard
-	frame  map[*graph.Node]*graph.Frame
+	frame  map[*graph.Node]*loopframe.Frame
 }
 
 // A guard is a condition under which a value is alive: a branch of a condition must run.
@@ -24,7 +25,7 @@ type guard struct {
 
 // loop holds the nodes of a frame that form a loop.
 type loop struct {
-	frame  *graph.Frame
+	frame  *loopframe.Frame
 	enters []*graph.Node
 	vars   []graph.LoopVar
 	guards []guard // guards of the entering values, in the enclosing frame
@@ -32,7 +33,7 @@ type loop struct {
 
 // findStructure analyzes the whole graph.
 func findStructure(g *graph.Graph) (*structure, error) {
-	frames, err := graph.FindFrames(g)
+	frames, err := loopframe.Find(g)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func findStructure(g *graph.Graph) (*structure, error) {
 		return nil, err
 	}
 	st := &structure{
-		frames: frames, loops: map[*graph.Frame]*loop{}, guards: map[*graph.Node][]guard{}, frame: map[*graph.Node]*graph.Frame{},
+		frames: frames, loops: map[*loopframe.Frame]*loop{}, guards: map[*graph.Node][]guard{}, frame: map[*graph.Node]*loopframe.Frame{},
 	}
 	for _, n := range order {
 		st.frame[n] = frames.RunsIn[n.ID]

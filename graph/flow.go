@@ -68,14 +68,3 @@ func (n *Node) LoopVar() (LoopVar, bool) {
 	}
 	return v, true
 }
-
-// EnteredBy returns the frame into which an Enter node forwards its input; nil if the output of the
-// node is not used.
-func (f *Frames) EnteredBy(enter *Node) *Frame {
-	for _, e := range enter.OutEdges() {
-		if frame := f.RunsIn[e.Dst.ID]; frame != nil {
-			return frame
-		}
-	}
-	return nil
-}

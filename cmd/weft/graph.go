@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pass/loopframe"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/savedmodel"
@@ -158,7 +159,7 @@ func checkGraph(def *graph.Def) []problem {
 	}
 	_, err = graph.InferShapes(g)
 	add("shape", err)
-	_, err = graph.FindFrames(g)
+	_, err = loopframe.Find(g)
 	add("loop", err)
 	for _, f := range def.Library {
 		if len(f.Signature.Attrs) == 0 { // a function with attributes is instantiated by its calls

@@ -11,7 +11,10 @@
 // Merge nodes that join the branches.
 package controlflow
 
-import "github.com/weft-ml/weft/graph"
+import (
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pass/loopframe"
+)
 
 // Context is a loop or a branch. Exactly one of Loop and Branch is set.
 type Context struct {
@@ -51,7 +54,7 @@ type Branch struct {
 // Find returns the outermost contexts of a graph in topological order. It returns an error if the
 // frames of the graph are inconsistent.
 func Find(g *graph.Graph) ([]*Context, error) {
-	frames, err := graph.FindFrames(g)
+	frames, err := loopframe.Find(g)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +63,7 @@ func Find(g *graph.Graph) ([]*Context, error) {
 		return nil, err
 	}
 	f := &finder{
-		frames: frames, of: map[*graph.Node]*Context{}, loops: map[*graph.Frame]*Context{}, enters: map[*graph.Frame][]*graph.Node{},
+		frames: frames, of: map[*graph.Node]*Context{}, loops: map[*loopframe.Frame]*Context{}, enters: map[*loopframe.Frame][]*graph.Node{},
 		conds: findConds(order), branches: map[side]*Context{},
 	}
 	for _, n := range order {
@@ -94,10 +97,10 @@ func (c *Context) take(n *graph.Node) {
 
 // finder finds the contexts of nodes. The context of a node follows from those of its inputs.
 type finder struct {
-	frames   *graph.Frames
+	frames   *loopframe.Frames
 	of       map[*graph.Node]*Context // contexts of the nodes visited so far
-	loops    map[*graph.Frame]*Context
-	enters   map[*graph.Frame][]*graph.Node
+	loops    map[*loopframe.Frame]*Context
+	enters   map[*loopframe.Frame][]*graph.Node
 	conds    conds
 	branches map[side]*Context
 	top      []*Context

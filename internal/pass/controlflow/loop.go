@@ -1,10 +1,13 @@
 package controlflow
 
-import "github.com/weft-ml/weft/graph"
+import (
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pass/loopframe"
+)
 
 // loop returns the context of a frame, or nil if the frame is not a loop. Its parent is the
 // innermost context of the values that enter the frame.
-func (f *finder) loop(frame *graph.Frame) *Context {
+func (f *finder) loop(frame *loopframe.Frame) *Context {
 	if frame == nil || frame.Cond == nil {
 		return nil
 	}

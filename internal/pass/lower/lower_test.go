@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pass/loopframe"
 	"github.com/weft-ml/weft/internal/pass/lower"
 	"github.com/weft-ml/weft/internal/test/graphtext"
 )
@@ -64,7 +65,7 @@ func TestScripts(t *testing.T) {
 		if !wanted && after != before {
 			t.Errorf("the graph was not wanted, but changed")
 		}
-		if _, err := graph.FindFrames(g); err != nil {
+		if _, err := loopframe.Find(g); err != nil {
 			t.Errorf("frames: %v", err)
 		}
 		g.Library = graph.New(ops).Library // its functions are in the input

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pass/loopframe"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -21,7 +22,7 @@ func hasControlFlow(g *graph.Graph) bool {
 // spanDevices prepares the loops of a graph for splitting by device. It moves control flow to the
 // devices of its data, and adds a loop on every device that receives a tensor inside of a loop.
 func spanDevices(g *graph.Graph, o *Options) error {
-	frames, err := graph.FindFrames(g)
+	frames, err := loopframe.Find(g)
 	if err != nil {
 		return err
 	}
@@ -87,14 +88,14 @@ type loopAdder struct {
 
 // frameDevice identifies the added loop of a frame on a device.
 type frameDevice struct {
-	frame  *graph.Frame
+	frame  *loopframe.Frame
 	device string
 }
 
 // driveReceives makes the future receives of n run in every iteration of its frame. It adds a
 // control edge to n from a Merge of the frame on the device of n. A split moves the edge to the
 // receives.
-func (l *loopAdder) driveReceives(n *graph.Node, frame *graph.Frame) error {
+func (l *loopAdder) driveReceives(n *graph.Node, frame *loopframe.Frame) error {
 	remote := false
 	for _, in := range n.Inputs() {
 		remote = remote || in.Node != nil && in.Node.Assigned != n.Assigned
@@ -118,7 +119,7 @@ func (l *loopAdder) driveReceives(n *graph.Node, frame *graph.Frame) error {
 //
 // The Switch has the condition of the frame itself, which is received from another device in every
 // iteration.
-func (l *loopAdder) loop(frame *graph.Frame, dst *graph.Node) (*graph.Node, error) {
+func (l *loopAdder) loop(frame *loopframe.Frame, dst *graph.Node) (*graph.Node, error) {
 	key := frameDevice{frame, dst.Assigned}
 	if merge, ok := l.loops[key]; ok {
 		return merge, nil
@@ -150,7 +151,7 @@ func (l *loopAdder) loop(frame *graph.Frame, dst *graph.Node) (*graph.Node, erro
 }
 
 // start returns the initial value of the added loop, in the frame around it.
-func (l *loopAdder) start(frame *graph.Frame, dst *graph.Node) (graph.Output, error) {
+func (l *loopAdder) start(frame *loopframe.Frame, dst *graph.Node) (graph.Output, error) {
 	if frame.Parent.Parent != nil {
 		merge, err := l.loop(frame.Parent, dst)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-ml/weft/device"
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pass/loopframe"
 	"github.com/weft-ml/weft/internal/test/graphtext"
 )
 
@@ -151,7 +152,7 @@ func checkFrames(t *testing.T, parts map[string]*graph.Graph) {
 	frame := map[string]string{} // by transfer
 	for _, op := range []string{"_Send", "_Recv"} {
 		for _, part := range parts {
-			frames, err := graph.FindFrames(part)
+			frames, err := loopframe.Find(part)
 			if err != nil {
 				t.Fatal(err)
 			}

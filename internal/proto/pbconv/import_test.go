@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pass/loopframe"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/test/graphtext"
 	"github.com/weft-ml/weft/opdef"
@@ -99,7 +100,7 @@ func FuzzImport(f *testing.F) {
 			return
 		}
 		_, _ = graph.InferShapes(g)
-		_, _ = graph.FindFrames(g)
+		_, _ = loopframe.Find(g)
 		for _, name := range g.Library.Names() {
 			_, _ = g.Library.InstantiateBody(opdef.Func{Name: name, Attrs: opdef.Attrs{"T": tensor.Float32}}, ops)
 		}

@@ -3,6 +3,7 @@ package executor
 import (
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/numeric/murmur"
+	"github.com/weft-ml/weft/internal/pass/loopframe"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -21,17 +22,17 @@ type frameInfo struct {
 // layout assigns the nodes of a graph to frames during compilation.
 type layout struct {
 	program *program
-	frames  *graph.Frames
-	infos   map[*graph.Frame]*frameInfo
+	frames  *loopframe.Frames
+	infos   map[*loopframe.Frame]*frameInfo
 	byName  map[string]*frameInfo
 }
 
 func newLayout(p *program, g *graph.Graph) (*layout, error) {
-	frames, err := graph.FindFrames(g)
+	frames, err := loopframe.Find(g)
 	if err != nil {
 		return nil, err
 	}
-	l := &layout{p, frames, map[*graph.Frame]*frameInfo{}, map[string]*frameInfo{}}
+	l := &layout{p, frames, map[*loopframe.Frame]*frameInfo{}, map[string]*frameInfo{}}
 	l.named("").root = true
 	for n := range g.Nodes() {
 		f := frames.RunsIn[n.ID]

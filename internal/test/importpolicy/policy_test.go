@@ -21,6 +21,7 @@ var groups = [][]string{
 	{"internal/format/*", "internal/proto/*", "cluster"},
 	{"checkpoint", "savedmodel", "summary", "tfrecord"},
 	{"internal/kernels/*"},
+	{"internal/pass/loopframe"}, // gradients need it
 	{"op", "gradients"},
 	{"internal/pass/*"},
 	{"internal/runtime/*"},

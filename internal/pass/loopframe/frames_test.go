@@ -1,13 +1,13 @@
-package graph_test
+package loopframe_test
 
 import (
 	"testing"
 
-	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pass/loopframe"
 	"github.com/weft-ml/weft/internal/test/graphtext"
 )
 
-func TestFindFrames(t *testing.T) {
+func TestFind(t *testing.T) {
 	const nested = loop + `
 inner = Enter(body) T=int32 frame_name="g"
 out = Exit(inner) T=int32
@@ -17,7 +17,7 @@ use = Add(out, one) T=int32
 	if err != nil {
 		t.Fatal(err)
 	}
-	frames, err := graph.FindFrames(g)
+	frames, err := loopframe.Find(g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestFrameErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := graph.FindFrames(g); err == nil || err.Error() != test.want {
+		if _, err := loopframe.Find(g); err == nil || err.Error() != test.want {
 			t.Errorf("%s: got %v", test.text, err)
 		}
 	}
@@ -61,7 +61,7 @@ func TestUnreachableNodesHaveNoFrame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frames, err := graph.FindFrames(g)
+	frames, err := loopframe.Find(g)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,17 @@
-package graph
+// Package loopframe finds the while loops of a graph.
+package loopframe
 
-import "github.com/weft-ml/weft/status"
+import (
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/status"
+)
 
 // Frame is a loop of a graph: the nodes from the Enter nodes of one frame name to the Exit nodes.
 type Frame struct {
 	// frame name of the Enter nodes; "" for the root, the nodes outside of all loops
 	Name   string
-	Parent *Frame // nil for the root
-	Cond   *Node  // the LoopCond node; nil if there is none
+	Parent *Frame      // nil for the root
+	Cond   *graph.Node // the LoopCond node; nil if there is none
 }
 
 // Frames holds the frame of each node. RunsIn is indexed by the ID of the node. Its element is nil
@@ -17,16 +21,16 @@ type Frames struct {
 	RunsIn []*Frame // by ID of the node
 }
 
-// FindFrames finds the frame of each node, following the edges from the nodes without inputs. It
+// Find finds the frame of each node, following the edges from the nodes without inputs. It
 // fails if inputs of a node are in different frames, or if a frame has more than one parent.
-func FindFrames(g *Graph) (*Frames, error) {
+func Find(g *graph.Graph) (*Frames, error) {
 	f := &frameFinder{
 		Frames: Frames{Root: &Frame{}, RunsIn: make([]*Frame, g.NumIDs())},
-		byName: map[string]*Frame{}, leadsTo: make([]*Frame, g.NumIDs()), reachedFrom: make([]*Node, g.NumIDs()),
+		byName: map[string]*Frame{}, leadsTo: make([]*Frame, g.NumIDs()), reachedFrom: make([]*graph.Node, g.NumIDs()),
 	}
-	var todo []*Node
+	var todo []*graph.Node
 	for n := range g.Nodes() {
-		if len(n.in) == 0 && len(n.controlIn) == 0 {
+		if n.NumInputs() == 0 && len(n.ControlInputs()) == 0 {
 			if err := f.assign(n, f.Root); err != nil {
 				return nil, err
 			}
@@ -36,7 +40,7 @@ func FindFrames(g *Graph) (*Frames, error) {
 	for at := 0; at < len(todo); at++ {
 		src := todo[at]
 		frame := f.leadsTo[src.ID]
-		for _, e := range src.out {
+		for _, e := range src.OutEdges() {
 			if have := f.RunsIn[e.Dst.ID]; have != nil {
 				if have != frame {
 					return nil, f.mixed(e.Dst, src)
@@ -59,11 +63,11 @@ type frameFinder struct {
 	Frames
 	byName      map[string]*Frame
 	leadsTo     []*Frame
-	reachedFrom []*Node
+	reachedFrom []*graph.Node
 }
 
 // assign records that n is executed in frame.
-func (f *frameFinder) assign(n *Node, frame *Frame) error {
+func (f *frameFinder) assign(n *graph.Node, frame *Frame) error {
 	f.RunsIn[n.ID], f.leadsTo[n.ID] = frame, frame
 	switch n.Op.Name {
 	case "Enter", "RefEnter":
@@ -84,7 +88,7 @@ func (f *frameFinder) assign(n *Node, frame *Frame) error {
 }
 
 // child returns the frame into which an Enter node forwards its input.
-func (f *frameFinder) child(n *Node, parent *Frame) (*Frame, error) {
+func (f *frameFinder) child(n *graph.Node, parent *Frame) (*Frame, error) {
 	name := n.Attrs.String("frame_name")
 	if name == "" {
 		return nil, status.InvalidArgumentf("The Enter {{node %s}} must have a frame name.", n.Name)
@@ -102,9 +106,20 @@ func (f *frameFinder) child(n *Node, parent *Frame) (*Frame, error) {
 }
 
 // mixed returns the error for a node dst with inputs from two frames; src is the second input.
-func (f *frameFinder) mixed(dst, src *Node) error {
+func (f *frameFinder) mixed(dst, src *graph.Node) error {
 	first := f.reachedFrom[dst.ID]
 	return status.InvalidArgumentf("{{node %s}} has inputs from different frames. The input {{node %s}} is in frame '%s'. "+
 		"The input {{node %s}} is in frame '%s'.",
 		dst.Name, src.Name, f.leadsTo[src.ID].Name, first.Name, f.leadsTo[first.ID].Name)
+}
+
+// EnteredBy returns the frame into which an Enter node forwards its input; nil if the output of the
+// node is not used.
+func (f *Frames) EnteredBy(enter *graph.Node) *Frame {
+	for _, e := range enter.OutEdges() {
+		if frame := f.RunsIn[e.Dst.ID]; frame != nil {
+			return frame
+		}
+	}
+	return nil
 }
