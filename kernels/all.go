@@ -10,6 +10,7 @@ package kernels
 import (
 	_ "github.com/weft-ml/weft/internal/kernels/array"      // registers
 	_ "github.com/weft-ml/weft/internal/kernels/batching"   // registers
+	_ "github.com/weft-ml/weft/internal/kernels/boosted"    // registers
 	_ "github.com/weft-ml/weft/internal/kernels/clustering" // registers
 	_ "github.com/weft-ml/weft/internal/kernels/collective" // registers
 	_ "github.com/weft-ml/weft/internal/kernels/comm"       // registers

@@ -228,6 +228,22 @@ func Multinomial(s *Scope, logits Output, numSamples Output, optional ...Multino
 	return out(s.Add("Multinomial", []Arg{One(logits), One(numSamples)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
+// NegTrain trains word embeddings by negative sampling, in place. Words are drawn by their frequency to the power of 0.75. Deprecated.
+//
+//	wIn       variable of float32
+//	wOut      variable of float32
+//	examples  int32
+//	labels    int32
+//	lr        float32
+//
+// where
+//
+//	vocabCount          list(int)
+//	numNegativeSamples  int
+func NegTrain(s *Scope, wIn Output, wOut Output, examples Output, labels Output, lr Output, vocabCount []int64, numNegativeSamples int64) *graph.Node {
+	return s.Add("NegTrain", []Arg{One(wIn), One(wOut), One(examples), One(labels), One(lr)}, opdef.Attrs{"vocab_count": vocabCount, "num_negative_samples": numNegativeSamples})
+}
+
 // NonDeterministicIntsAttr is an optional argument of [NonDeterministicInts].
 type NonDeterministicIntsAttr func(opdef.Attrs)
 
@@ -521,6 +537,43 @@ func RngReadAndSkip(s *Scope, resource Output, alg Output, delta Output) Output 
 //	delta      int64  []
 func RngSkip(s *Scope, resource Output, algorithm Output, delta Output) *graph.Node {
 	return s.Add("RngSkip", []Arg{One(resource), One(algorithm), One(delta)}, nil)
+}
+
+// SkipgramAttr is an optional argument of [Skipgram].
+type SkipgramAttr func(opdef.Attrs)
+
+// SkipgramWindowSize sets the optional attribute window_size; the default is 5.
+func SkipgramWindowSize(value int64) SkipgramAttr {
+	return func(a opdef.Attrs) { a["window_size"] = value }
+}
+
+// SkipgramMinCount sets the optional attribute min_count; the default is 5.
+func SkipgramMinCount(value int64) SkipgramAttr {
+	return func(a opdef.Attrs) { a["min_count"] = value }
+}
+
+// SkipgramSubsample sets the optional attribute subsample; the default is 0.001.
+func SkipgramSubsample(value float32) SkipgramAttr {
+	return func(a opdef.Attrs) { a["subsample"] = value }
+}
+
+// Skipgram reads words from a text file and returns pairs of a word and a word near it. Also returns the vocabulary, ordered by frequency, and the progress. Deprecated.
+//
+//	vocabWord            string
+//	vocabFreq            int32
+//	wordsPerEpoch        int64
+//	currentEpoch         int32
+//	totalWordsProcessed  int64
+//	examples             int32
+//	labels               int32
+//
+// where
+//
+//	filename   string
+//	batchSize  int
+func Skipgram(s *Scope, filename string, batchSize int64, optional ...SkipgramAttr) (vocabWord Output, vocabFreq Output, wordsPerEpoch Output, currentEpoch Output, totalWordsProcessed Output, examples Output, labels Output) {
+	node := s.Add("Skipgram", nil, withOptions(opdef.Attrs{"filename": filename, "batch_size": batchSize}, optional))
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4), out(node, 5), out(node, 6)
 }
 
 // SobolSampleAttr is an optional argument of [SobolSample].
