@@ -26,6 +26,13 @@ type Limits struct {
 	Request   time.Duration // without a byte of a request that has begun
 	Response  time.Duration // without the client taking a byte of a response
 
+	// Keepalive is how long nothing may arrive from the other end of a connection while a call is
+	// open, before it is asked for a sign of life. If nothing arrives for KeepaliveTimeout after
+	// that, the connection is closed, and its calls fail with Unavailable. Both times apply to the
+	// connections of clients and to those to other tasks.
+	Keepalive        time.Duration
+	KeepaliveTimeout time.Duration
+
 	// Streams bounds the concurrent calls of one connection, and TaskStreams those of the
 	// connection of a task. 65,536 is the most.
 	Streams     int
@@ -47,6 +54,7 @@ func DefaultLimits() Limits {
 	return Limits{
 		Connections: 10_000, ConnectionsPerAddress: 1000,
 		Handshake: 10 * time.Second, Frame: 30 * time.Second, Idle: 10 * time.Minute, Request: time.Minute, Response: time.Minute,
+		Keepalive: grpch2.DefaultKeepalive.Interval, KeepaliveTimeout: grpch2.DefaultKeepalive.Timeout,
 		Streams: 1000, TaskStreams: 1 << 16,
 		RequestSize: 1 << 30, GraphSize: 512 << 20, Decompression: 100,
 	}
@@ -56,10 +64,14 @@ func DefaultLimits() Limits {
 func (l *Limits) wire() grpch2.Limits {
 	return grpch2.Limits{
 		Connections: l.Connections, AddressConnections: l.ConnectionsPerAddress,
-		Handshake: l.Handshake, Frame: l.Frame, Idle: l.Idle, Request: l.Request, Response: l.Response,
+		Handshake: l.Handshake, Frame: l.Frame, Idle: l.Idle, Request: l.Request, Response: l.Response, Keepalive: l.keepalive(),
 		Streams: l.Streams, TaskStreams: l.TaskStreams,
 		RequestSize: int(l.RequestSize), GraphSize: int(l.GraphSize), Decompression: l.Decompression,
 	}
+}
+
+func (l *Limits) keepalive() grpch2.Keepalive {
+	return grpch2.Keepalive{Interval: l.Keepalive, Timeout: l.KeepaliveTimeout}
 }
 
 // Limited returns how often clients have reached each limit, by the name of the limit.

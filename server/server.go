@@ -107,6 +107,7 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 		s.receives.SetWindow(o.receiveWindow, o.receiveMaxWait)
 	}
 	s.conns, s.large = rpc.NewConnections(s.receives), rpc.NewConnections(s.receives)
+	s.conns.Keepalive, s.large.Keepalive = o.limits.keepalive(), o.limits.keepalive()
 	s.gate.rest = s.memory.release
 	s.task, err = task.New(task.Config{
 		Task: def.Self(), Cluster: def.Cluster, CPUDevices: def.CPUDevices, Kernels: kernel.Default, Files: files, Connect: s.connect,

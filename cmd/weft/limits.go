@@ -16,6 +16,8 @@ func limitFlags(flags *pflag.FlagSet, l *server.Limits) {
 	flags.DurationVar(&l.Idle, "idle-timeout", l.Idle, "close the connections of clients that have made no call for this time")
 	flags.DurationVar(&l.Request, "request-timeout", l.Request, "end incomplete requests if no byte has arrived for this time")
 	flags.DurationVar(&l.Response, "response-timeout", l.Response, "end responses if the client has taken no byte for this time")
+	flags.DurationVar(&l.Keepalive, "keepalive-interval", l.Keepalive, "ask for a sign of life if nothing has arrived for this time on a connection with a call, or 6 times as long on an idle one of a task")
+	flags.DurationVar(&l.KeepaliveTimeout, "keepalive-timeout", l.KeepaliveTimeout, "close a connection if nothing arrives for this time after a question for a sign of life")
 	flags.IntVar(&l.Streams, "max-streams", l.Streams, "concurrent calls on one connection of a client")
 	flags.IntVar(&l.TaskStreams, "max-task-streams", l.TaskStreams, "concurrent calls on one connection of a task")
 	flags.Int64Var(&l.RequestSize, "max-request-size", l.RequestSize, "size of a client's request, in bytes")

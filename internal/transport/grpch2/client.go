@@ -23,6 +23,9 @@ const (
 // Client calls the methods of one server over one connection at a time. It connects on first use,
 // and again after a connection has ended. Its methods may be called concurrently.
 type Client struct {
+	// Keepalive detects that the server has vanished. It must be set before the first call.
+	Keepalive Keepalive
+
 	authority string
 	dial      func(context.Context) (net.Conn, error)
 
@@ -45,7 +48,7 @@ type Client struct {
 // NewClient returns a client of the server that dial connects to. Authority is the :authority of
 // its requests.
 func NewClient(authority string, dial func(context.Context) (net.Conn, error)) *Client {
-	c := &Client{authority: authority, dial: dial, conns: map[*clientConn]bool{}}
+	c := &Client{Keepalive: DefaultKeepalive, authority: authority, dial: dial, conns: map[*clientConn]bool{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }

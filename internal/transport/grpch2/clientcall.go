@@ -31,6 +31,7 @@ type clientCall struct {
 	callback   func(Response)
 	ctx        context.Context
 	stopCancel func() bool // unregisters cancel from ctx; nil if ctx never ends
+	probe      bool        // the call is made by keepalive, and not made again
 }
 
 func newClientCall(c *clientConn, r *Request) *clientCall {
@@ -68,7 +69,9 @@ func (c *clientCall) appendHeaderFrames(b []byte) []byte {
 	c.id = c.conn.next
 	c.conn.next += 2
 	c.conn.addStream(&c.stream)
-	c.conn.startKeepalive()
+	if !c.probe {
+		c.conn.startKeepalive()
+	}
 	var block [256]byte
 	fields := appendIndexed(appendIndexed(block[:0], staticMethodPOST), staticSchemeHTTP)
 	fields = appendNamed(fields, staticPath, c.request.Path)
@@ -127,6 +130,7 @@ func (c *clientCall) finish() {
 	if !c.conn.removeStream(&c.stream) {
 		return
 	}
+	c.conn.alive.answers.Add(1)
 	c.response = c.partial
 	c.response.FromServer = true
 	if c.response.Code == codeOK {

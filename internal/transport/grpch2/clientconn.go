@@ -120,6 +120,8 @@ func (c *clientConn) closed(error) {
 	c.client.removeConn(c)
 }
 
+func (c *clientConn) pingRead() {}
+
 func (c *clientConn) pingAcked() {}
 
 func (c *clientConn) peerReset(uint32) {}

@@ -39,6 +39,8 @@ type role interface {
 	dataRead(s *stream, end bool) error
 	// goAwayRead handles GOAWAY: the peer answers no stream after last.
 	goAwayRead(last uint32, code errCode, why string)
+	// pingRead handles a PING, which is answered.
+	pingRead()
 	// pingAcked handles the answer to our PING.
 	pingAcked()
 	// wasOpened reports whether a stream that is not open was open before.

@@ -17,6 +17,8 @@ type Limits struct {
 	Idle     time.Duration
 	Request  time.Duration // without a byte of a request that is incomplete
 	Response time.Duration // without the client taking a byte of a response
+	// Keepalive detects clients that have vanished.
+	Keepalive Keepalive
 	// Streams bounds the concurrent streams of a connection, and TaskStreams those of the
 	// connection of a task. 65,536 is the most.
 	Streams     int
@@ -31,7 +33,7 @@ type Limits struct {
 // A Limit is one of Limits.
 type Limit int
 
-// The limits, in the order of the fields of Limits.
+// The limits.
 const (
 	LimitConnections Limit = iota
 	LimitAddressConnections
@@ -44,6 +46,7 @@ const (
 	LimitRequestSize
 	LimitGraphSize
 	LimitDecompression
+	LimitKeepalive
 	numLimits
 )
 
@@ -59,6 +62,7 @@ var limitNames = [numLimits]struct{ label, flag string }{
 	LimitRequestSize:        {"request_size", "--max-request-size"},
 	LimitGraphSize:          {"graph_size", "--max-graph-size"},
 	LimitDecompression:      {"decompression", "--max-decompression"},
+	LimitKeepalive:          {"keepalive", "--keepalive-timeout"},
 }
 
 // String returns the name of a limit in metrics.

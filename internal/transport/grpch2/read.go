@@ -63,6 +63,7 @@ func (c *conn) readControl(h frameHeader, payload []byte) error {
 			c.role.pingAcked()
 			return nil
 		}
+		c.role.pingRead()
 		return c.out.queueControl(appendFrame(nil, framePing, flagAck, 0, payload))
 	case frameWindowUpdate:
 		return c.readWindowUpdate(h.stream, int64(binary.BigEndian.Uint32(payload)&maxWindow))

@@ -48,9 +48,11 @@ type serverConn struct {
 	task         atomic.Bool   // the client has called a method for tasks
 	ip           netip.Addr    // of the client
 	watch        watch
-	number       uint64 // of the connection, in the order of admission
-	evicted      bool   // guarded by server.mu
-	announced    bool   // announceWeft was called; guarded by the read token
+	number       uint64      // of the connection, in the order of admission
+	evicted      bool        // guarded by server.mu
+	announced    bool        // announceWeft was called; guarded by the read token
+	weft         atomic.Bool // the client is Weft
+	pinged       atomic.Bool // the client has sent a PING
 }
 
 func newServerConn(s *Server, nc net.Conn) *serverConn {
@@ -376,6 +378,8 @@ func (c *serverConn) drain(code errCode, why string) {
 	_ = c.out.queueControl(frames) // a write error also ends the reader
 	c.out.flush()
 }
+
+func (c *serverConn) pingRead() { c.pinged.Store(true) }
 
 // pingAcked refuses streams from now on, and announces the last one that is served.
 func (c *serverConn) pingAcked() {

@@ -32,7 +32,7 @@ func (c *clientCall) deliver() {
 	if c.ctx.Err() == nil && c.stopCancel != nil {
 		c.stopCancel()
 	}
-	if c.retryable && c.ctx.Err() == nil {
+	if c.retryable && !c.probe && c.ctx.Err() == nil {
 		c.callback(c.conn.client.Call(c.ctx, c.request))
 		return
 	}

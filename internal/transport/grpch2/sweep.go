@@ -18,6 +18,7 @@ type watch struct {
 	writeCount int
 	idle       int    // sweeps without a stream; guarded by out.mu
 	last       uint32 // newest stream that was served; guarded by out.mu
+	silence    silence
 }
 
 // startSweep arms the timer of the sweep. The caller holds s.mu.
@@ -28,7 +29,7 @@ type watch struct {
 func (s *Server) startSweep() {
 	l := &s.Limits
 	shortest := time.Duration(0)
-	for _, d := range []time.Duration{l.Frame, l.Idle, l.Request, l.Response} {
+	for _, d := range []time.Duration{l.Frame, l.Idle, l.Request, l.Response, l.Keepalive.Interval * 2} {
 		if d > 0 && (shortest == 0 || d < shortest) {
 			shortest = d
 		}
@@ -81,8 +82,8 @@ func (c *serverConn) sweep() {
 	} else {
 		w.writeCount++
 	}
-	retire := false
-	if len(c.streams) > 0 || c.task.Load() {
+	retire, busy := false, len(c.streams) > 0
+	if busy || c.task.Load() {
 		w.idle = 0
 	} else {
 		w.idle++
@@ -90,6 +91,9 @@ func (c *serverConn) sweep() {
 	}
 	late, last := c.lateCalls(progress), w.last
 	c.out.mu.Unlock()
+	if c.checkSilence(busy) {
+		return
+	}
 	switch {
 	case s.over(w.writeCount, s.Limits.Response):
 		c.cut(LimitResponse, "the client takes no data", s.Limits.Response)

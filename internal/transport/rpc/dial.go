@@ -15,9 +15,9 @@ import (
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 )
 
-// TCP keep-alive detects a dead host, whether data is in flight or not. The PINGs of package grpch2
-// detect a server behind a proxy that keeps the TCP connection alive. TensorFlow's servers tolerate
-// few of them, so they do not replace this.
+// TCP keep-alive detects a dead host, whether data is in flight or not. It is a second means next
+// to the PINGs of package grpch2, which also detect a process behind a proxy that keeps the TCP
+// connection alive: those may be off, and they do not check idle connections to TensorFlow.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
 
 // maxUnacknowledged bounds the time for which sent data may stay unacknowledged. It matches

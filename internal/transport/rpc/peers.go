@@ -6,12 +6,16 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/status"
 )
 
 // Connections holds the connections of one task, one for each address. They are created on first
 // use.
 type Connections struct {
+	// Keepalive detects tasks that have vanished. It must be set before the first use.
+	Keepalive grpch2.Keepalive
+
 	limiter *ReceiveLimiter
 
 	mu     sync.Mutex
@@ -22,7 +26,7 @@ type Connections struct {
 // NewConnections returns an empty set, whose responses share a limiter with all other receives of
 // the task.
 func NewConnections(limiter *ReceiveLimiter) *Connections {
-	return &Connections{limiter: limiter, conns: map[string]*Conn{}}
+	return &Connections{Keepalive: grpch2.DefaultKeepalive, limiter: limiter, conns: map[string]*Conn{}}
 }
 
 // To returns the connection to an address. The set owns it.
@@ -39,6 +43,7 @@ func (c *Connections) To(address string) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	conn.client.Keepalive = c.Keepalive
 	c.conns[address] = conn
 	return conn, nil
 }
