@@ -34,9 +34,10 @@ func (l *logText) String() string {
 // Some of the differences are mistakes, others are legitimate.
 func TestSpecificationsThatDiffer(t *testing.T) {
 	const (
-		otherName = "a task has another name in its own cluster specification"
-		called    = "a master calls this task by another name"
-		unknown   = "the task of a master is not in this task's cluster specification"
+		otherName    = "a task has another name in its own cluster specification"
+		called       = "a master calls this task by another name"
+		unknown      = "the task of a master is not in this task's cluster specification"
+		otherAddress = "a task has other addresses in its cluster specification"
 	)
 	for _, tt := range []struct {
 		name  string
@@ -63,6 +64,10 @@ func TestSpecificationsThatDiffer(t *testing.T) {
 		{"a master that the task does not know", func(w, p string) (workers, others cluster.Spec) {
 			return cluster.Spec{"worker": cluster.Dense(w), "ps": cluster.Dense(p)}, cluster.Spec{"ps": cluster.Dense(p)}
 		}, "ps", []string{unknown}},
+		{"another address", func(w, p string) (workers, others cluster.Spec) {
+			return cluster.Spec{"worker": cluster.Dense(w), "ps": cluster.Dense(p)},
+				cluster.Spec{"worker": cluster.Dense("127.0.0.1:1"), "ps": cluster.Dense(p)}
+		}, "ps", []string{otherAddress, "/job:worker/replica:0/task:0 has the address 127.0.0.1:1 there and 127."}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var log logText
@@ -77,13 +82,18 @@ func TestSpecificationsThatDiffer(t *testing.T) {
 			if _, err := s.Run(t.Context(), nil, []graph.Output{x}, nil); err != nil {
 				t.Fatal(err)
 			}
-			for _, text := range []string{otherName, called, unknown} {
+			for _, text := range []string{otherName, called, unknown, otherAddress} {
 				wanted := false
 				for _, want := range tt.want {
 					wanted = wanted || want == text
 				}
 				if strings.Contains(log.String(), text) != wanted {
 					t.Errorf("logged %q: %t, want %t\n%s", text, !wanted, wanted, &log)
+				}
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(log.String(), want) {
+					t.Errorf("not logged: %q\n%s", want, &log)
 				}
 			}
 		})

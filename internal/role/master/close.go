@@ -71,7 +71,7 @@ func (m *Master) ListDevices(ctx context.Context, req *pb.ListDevicesRequest) (*
 		}
 		return s.listDevices(), nil
 	}
-	found, _, err := findDevices(ctx, m.Workers, m.Workers.Tasks(), m.Log)
+	found, _, err := findDevices(ctx, m.Workers, m.Workers.Tasks(), &m.clusters, m.Log)
 	if err != nil {
 		return nil, err
 	}

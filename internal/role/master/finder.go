@@ -23,6 +23,7 @@ const (
 // finder asks tasks for their devices concurrently, and retries until they are up.
 type finder struct {
 	workers Workers
+	check   *clusterCheck
 	log     *slog.Logger
 
 	mu sync.Mutex
@@ -33,10 +34,12 @@ type finder struct {
 // findDevices returns the devices of the given tasks, in their order, and the releases of the
 // tasks. It waits for all of them until ctx ends, and the error then names the missing ones. Any
 // error of a task other than Unavailable ends the wait.
-func findDevices(ctx context.Context, workers Workers, tasks []cluster.Task, log *slog.Logger) (devices, releases, error) {
+func findDevices(
+	ctx context.Context, workers Workers, tasks []cluster.Task, check *clusterCheck, log *slog.Logger,
+) (devices, releases, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	f := &finder{workers: workers, log: log, missing: map[cluster.Task]error{}}
+	f := &finder{workers: workers, check: check, log: log, missing: map[cluster.Task]error{}}
 	for _, t := range tasks {
 		f.missing[t] = nil
 	}
@@ -74,7 +77,7 @@ func (f *finder) find(ctx context.Context, task cluster.Task) (devices, peer.Rel
 		return nil, peer.Unknown, err
 	}
 	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
-		found, release, err := describe(ctx, task, worker)
+		found, release, err := f.describe(ctx, task, worker)
 		switch {
 		case err == nil:
 			f.mu.Lock()
@@ -98,10 +101,15 @@ func (f *finder) find(ctx context.Context, task cluster.Task) (devices, peer.Rel
 }
 
 // describe asks a task once for its devices and its release.
-func describe(ctx context.Context, task cluster.Task, worker Worker) (devices, peer.Release, error) {
-	resp, err := worker.GetStatus(ctx, &pb.GetStatusRequest{})
+func (f *finder) describe(ctx context.Context, task cluster.Task, worker Worker) (devices, peer.Release, error) {
+	req := &pb.GetStatusRequest{}
+	f.check.ask(req)
+	resp, err := worker.GetStatus(ctx, req)
 	if err != nil {
 		return nil, peer.Unknown, err
+	}
+	if text := f.check.differences(task, resp); text != "" {
+		f.log.Warn("a task has other addresses in its cluster specification", "task", task, "differences", text)
 	}
 	found, err := devicesOf(task, resp)
 	if err != nil {

@@ -64,7 +64,9 @@ type Workers interface {
 
 // Config holds the parameters of a master.
 type Config struct {
-	Task    cluster.Task
+	Task cluster.Task
+	// Cluster is compared with the specifications of the other tasks; nil for no comparison.
+	Cluster cluster.Spec
 	Workers Workers
 	Kernels *kernel.Registry
 	// Sequences is shared with the task's worker, which serves the numbers to other masters.
@@ -106,6 +108,7 @@ const (
 type Master struct {
 	Config
 	recent     *requestid.Recent
+	clusters   clusterCheck
 	background background
 	ctx        context.Context // of background work; ends when the master is closed
 	stop       context.CancelFunc
@@ -116,7 +119,7 @@ type Master struct {
 
 // New returns a master. The caller must call Close.
 func New(cfg Config) *Master {
-	m := &Master{Config: cfg, recent: requestid.NewRecent(recentRequests, 4), sessions: map[string]*session{}}
+	m := &Master{Config: cfg, clusters: clusterCheck{own: cfg.Cluster}, recent: requestid.NewRecent(recentRequests, 4), sessions: map[string]*session{}}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	m.background.Go(m.watch)
 	return m

@@ -72,13 +72,13 @@ func New(cfg Config) (*Task, error) {
 	}
 	sequences := collective.NewSequences()
 	workerConfig := worker.Config{
-		Task: cfg.Task, Devices: t.Devices, Kernels: cfg.Kernels, Lender: cfg.Lender, Unused: cfg.Unused, Sequences: sequences,
+		Task: cfg.Task, Cluster: cfg.Cluster, Devices: t.Devices, Kernels: cfg.Kernels, Lender: cfg.Lender, Unused: cfg.Unused, Sequences: sequences,
 		Leader:         cfg.SessionDefaults.GetExperimental().GetCollectiveGroupLeader(),
 		CacheResponses: cfg.SessionDefaults.GetRpcOptions().GetCacheRpcResponse(), Log: cfg.Log,
 	}
 	masterConfig := master.Config{
 		Sequences: sequences,
-		Task:      cfg.Task, Workers: own, Kernels: cfg.Kernels, SessionDefaults: cfg.SessionDefaults, SessionTTL: cfg.SessionTTL,
+		Task:      cfg.Task, Cluster: cfg.Cluster, Workers: own, Kernels: cfg.Kernels, SessionDefaults: cfg.SessionDefaults, SessionTTL: cfg.SessionTTL,
 		Placement: cfg.Placement, Log: cfg.Log,
 	}
 	if cfg.Connect != nil {

@@ -78,7 +78,9 @@ type Lender interface {
 
 // Config holds the parameters of a worker.
 type Config struct {
-	Task    cluster.Task
+	Task cluster.Task
+	// Cluster is sent to masters that have another one; nil for none.
+	Cluster cluster.Spec
 	Devices []*kernel.Device // with full names on Task; at least one
 	Kernels *kernel.Registry
 	Peers   Peers // the other tasks of the task's own cluster; nil for a task without peers
@@ -162,9 +164,12 @@ func (w *Worker) Close() {
 }
 
 // GetStatus describes the devices of the task.
-func (w *Worker) GetStatus(context.Context, *pb.GetStatusRequest) (*pb.GetStatusResponse, error) {
+func (w *Worker) GetStatus(_ context.Context, req *pb.GetStatusRequest) (*pb.GetStatusResponse, error) {
 	resp := &pb.GetStatusResponse{}
 	peer.Mark(resp)
+	if w.Cluster != nil {
+		peer.AnswerCluster(req, resp, w.Cluster)
+	}
 	for _, d := range w.Devices {
 		name, err := device.Parse(d.Name)
 		if err != nil {
