@@ -18,7 +18,7 @@ var groups = [][]string{
 	{"graph", "kernel"},
 	{"internal/numeric/*"},
 	{"internal/opkit/*"},
-	{"internal/format/*", "internal/proto/*", "cluster"},
+	{"internal/format/*", "internal/proto/*", "cluster", "internal/trust", "internal/trust/*"},
 	{"checkpoint", "savedmodel", "summary", "tfrecord"},
 	{"internal/kernels/*"},
 	{"internal/pass/loopframe"}, // gradients need it

@@ -132,6 +132,9 @@ func (c *Client) connect(done chan struct{}, delay time.Duration) {
 		conn, err = handshake(ctx, c, nc)
 	}
 	c.finishConnect(conn, err)
+	if conn != nil {
+		conn.retireWhenSecure()
+	}
 }
 
 // finishConnect records the result of an attempt.

@@ -3,6 +3,7 @@ package grpch2
 import (
 	"bytes"
 	"context"
+	"net"
 	"testing"
 	"time"
 )
@@ -176,7 +177,7 @@ func TestIdentify(t *testing.T) {
 		agent, _ := c.Context().Value(key{}).(string)
 		_ = c.Reply(failure(codeUnknown, agent+"\n100%"))
 	}})
-	s.Identify = func(agent string) Caller {
+	s.Identify = func(_ net.Conn, agent string) Caller {
 		return Caller{Context: context.WithValue(context.Background(), key{}, agent), RawMessages: agent == "old"}
 	}
 	startServer(t, s, address)
@@ -204,7 +205,9 @@ func TestIdentify(t *testing.T) {
 func TestIdleReset(t *testing.T) {
 	for _, tolerant := range []bool{false, true} {
 		s, l := newServer(map[string]func(*Call){"/s/Echo": echo})
-		s.Identify = func(string) Caller { return Caller{Context: context.Background(), ResetsIdleStreams: tolerant} }
+		s.Identify = func(net.Conn, string) Caller {
+			return Caller{Context: context.Background(), ResetsIdleStreams: tolerant}
+		}
 		startServer(t, s, l)
 		p := newPeer(t, l.Addr().String())
 		message := make([]byte, prefixSize)

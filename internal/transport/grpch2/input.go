@@ -25,6 +25,7 @@ type input struct {
 
 func newInput(r net.Conn) *input {
 	in := &input{r: source{Conn: r}, buf: make([]byte, inputBuffer)}
+	in.r.secure, _ = r.(SecureConn)
 	in.r.poller.init(r)
 	return in
 }
@@ -36,6 +37,7 @@ type source struct {
 	inFrame bool // a frame header has been read, and its payload has not
 	// a read deadline also ends a read within a frame: the peer is late with its handshake
 	strict bool
+	secure SecureConn // the connection, if it is one; otherwise nil
 	poller spinPoller
 	making making
 	reads  atomic.Uint32 // reads that returned data
@@ -46,7 +48,9 @@ func (s *source) Read(b []byte) (int, error) {
 		return s.readInFrame(b)
 	}
 	start := mono.Nanos()
-	s.poller.spin()
+	if s.secure == nil || !s.secure.Buffered() { // otherwise the socket may stay silent
+		s.poller.spin()
+	}
 	n, err := s.Conn.Read(b)
 	if n > 0 {
 		s.reads.Add(1)

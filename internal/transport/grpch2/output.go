@@ -297,8 +297,13 @@ func (o *output) sendLarge(s *stream, frames frameSource, data [][]byte, left in
 // which is released during the call.
 func (o *output) writeVector(v net.Buffers, queued []byte) {
 	o.mu.Unlock()
-	written := v
-	_, err := written.WriteTo(o.w)
+	var err error
+	if secure, ok := o.w.(SecureConn); ok {
+		err = secure.WriteBuffers(v)
+	} else {
+		written := v
+		_, err = written.WriteTo(o.w)
+	}
 	clear(v)
 	o.mu.Lock()
 	o.vector = v

@@ -40,9 +40,18 @@ type Caller struct {
 // Server serves the calls of registered methods. Methods must be registered and fields set before
 // Serve is called; the other methods may be called concurrently.
 type Server struct {
-	// Identify returns the caller for the value of the header user-agent. It is called when that
-	// value changes on a connection.
-	Identify func(userAgent string) Caller
+	// Identify returns the caller on a connection for the value of the header user-agent. It is
+	// called when that value changes on a connection.
+	Identify func(nc net.Conn, userAgent string) Caller
+	// Secure returns the connection that is served over one that was accepted, without any I/O. It
+	// returns a SecureConn, or the connection itself. It may be nil.
+	Secure func(net.Conn) net.Conn
+	// Refused is called when a client has failed to secure its connection. If it returns a text, a
+	// client that speaks HTTP/2 nonetheless gets it in a GOAWAY. It may be nil.
+	Refused func(nc net.Conn, err error) (why string)
+	// Authorize decides whether a caller may call a method, before the request is read. Calls with
+	// another code than 0 are answered with it. It may be nil.
+	Authorize func(c *Caller, path string) (code uint32, text string)
 	// Limits bound what clients may use. By default, there are none.
 	Limits Limits
 	// IsTaskAddress reports whether a task of the cluster may have an IP address. It is called when
@@ -80,7 +89,7 @@ func NewServer(log *slog.Logger) *Server {
 		log: log, methods: map[string]*method{}, listeners: map[net.Listener]struct{}{}, conns: map[*serverConn]struct{}{},
 		byAddress: map[netip.Addr]int{},
 		workers:   workerPool{timeout: idleTimeout},
-		Identify:  func(string) Caller { return Caller{Context: context.Background()} },
+		Identify:  func(net.Conn, string) Caller { return Caller{Context: context.Background()} },
 	}
 }
 
@@ -151,6 +160,9 @@ func (s *Server) isStopping() bool {
 func (s *Server) accept(nc net.Conn) {
 	if !s.admit(nc) {
 		return
+	}
+	if s.Secure != nil {
+		nc = s.Secure(nc)
 	}
 	c := newServerConn(s, nc)
 	s.mu.Lock()

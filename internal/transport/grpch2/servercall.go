@@ -25,6 +25,10 @@ func (c *Call) validate(f *fields) Outcome {
 		return failure(codeUnimplemented, "unknown method "+f.path)
 	case !supportedEncoding(f.encoding):
 		return failure(codeUnimplemented, fmt.Sprintf("Compression algorithm '%s' is not supported.", f.encoding))
+	case c.conn.server.Authorize != nil:
+		if code, text := c.conn.server.Authorize(c.caller, f.path); code != codeOK {
+			return failure(code, text)
+		}
 	}
 	return Outcome{}
 }

@@ -88,7 +88,11 @@ func (c *serverConn) run() {
 // handshake reads the connection preface and the first SETTINGS, and sends the settings.
 func (c *serverConn) handshake() error {
 	limit := cmp.Or(c.server.Limits.Handshake, handshakeTimeout)
-	if err := c.nc.SetReadDeadline(time.Now().Add(limit)); err != nil {
+	deadline := time.Now().Add(limit)
+	if err := c.secureHandshake(deadline); err != nil {
+		return err
+	}
+	if err := c.nc.SetReadDeadline(deadline); err != nil {
 		return err
 	}
 	c.in.r.strict = true
@@ -228,7 +232,7 @@ func (c *serverConn) atStreamLimit() bool {
 // last call is kept.
 func (c *serverConn) identify(f *fields) *Caller {
 	if c.caller == nil || f.userAgent != c.userAgent {
-		caller := c.server.Identify(f.userAgent)
+		caller := c.server.Identify(c.nc, f.userAgent)
 		c.caller, c.userAgent = &caller, f.userAgent
 	}
 	return c.caller
@@ -388,7 +392,7 @@ func (c *serverConn) pingAcked() {
 		if !c.retiring.Load() {
 			return
 		}
-		why = "the connection was idle"
+		why = "the connection is no longer used"
 	}
 	if c.draining.Swap(true) {
 		return

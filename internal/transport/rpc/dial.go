@@ -13,6 +13,7 @@ import (
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/sys/mono"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
+	"github.com/weft-ml/weft/internal/transport/secure"
 )
 
 // TCP keep-alive detects a dead host, whether data is in flight or not. It is a second means next
@@ -43,15 +44,27 @@ type Conn struct {
 
 // Dial returns a connection to the server at address, "host:port". It has a receive limiter of its
 // own.
-func Dial(address string) (*Conn, error) { return connect(address, NewReceiveLimiter()) }
+func Dial(address string) (*Conn, error) {
+	return connect(address, NewReceiveLimiter(), nil, cluster.Task{})
+}
 
-func connect(address string, limiter *ReceiveLimiter) (*Conn, error) {
+// DialSecure is Dial with TLS. The server must be the given task, or any task if that is zero.
+func DialSecure(address string, creds *secure.Credentials, task cluster.Task) (*Conn, error) {
+	return connect(address, NewReceiveLimiter(), creds, task)
+}
+
+// connect returns a connection, with TLS unless creds is nil.
+func connect(address string, limiter *ReceiveLimiter, creds *secure.Credentials, task cluster.Task) (*Conn, error) {
 	if err := cluster.CheckAddress(address); err != nil {
 		return nil, err
 	}
 	dialer := &net.Dialer{KeepAliveConfig: keepAlive, Control: control}
 	client := grpch2.NewClient(address, func(ctx context.Context) (net.Conn, error) {
-		return dialer.DialContext(ctx, "tcp", address)
+		nc, err := dialer.DialContext(ctx, "tcp", address)
+		if err != nil || creds == nil {
+			return nc, err
+		}
+		return creds.Client(ctx, nc, task, address)
 	})
 	return &Conn{address: address, client: client, limiter: limiter}, nil
 }

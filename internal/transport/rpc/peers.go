@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
+	"github.com/weft-ml/weft/internal/transport/secure"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -17,34 +18,51 @@ type Connections struct {
 	Keepalive grpch2.Keepalive
 
 	limiter *ReceiveLimiter
+	// Credentials returns the certificates for connections to a task, nil for connections without
+	// TLS. It is set before the first connection; nil means that no connection has TLS.
+	Credentials func(cluster.Task) *secure.Credentials
 
 	mu     sync.Mutex
-	closed bool             // guarded by mu
-	conns  map[string]*Conn // guarded by mu; by address
+	closed bool            // guarded by mu
+	conns  map[route]*Conn // guarded by mu
+}
+
+// route is what a connection leads to.
+type route struct {
+	address string
+	task    cluster.Task // that the certificate must name; zero without TLS
 }
 
 // NewConnections returns an empty set, whose responses share a limiter with all other receives of
 // the task.
 func NewConnections(limiter *ReceiveLimiter) *Connections {
-	return &Connections{Keepalive: grpch2.DefaultKeepalive, limiter: limiter, conns: map[string]*Conn{}}
+	return &Connections{Keepalive: grpch2.DefaultKeepalive, limiter: limiter, conns: map[route]*Conn{}}
 }
 
-// To returns the connection to an address. The set owns it.
-func (c *Connections) To(address string) (*Conn, error) {
+// To returns the connection to a task at an address. The set owns it.
+func (c *Connections) To(address string, task cluster.Task) (*Conn, error) {
+	var creds *secure.Credentials
+	if c.Credentials != nil {
+		creds = c.Credentials(task)
+	}
+	to := route{address: address}
+	if creds != nil {
+		to.task = task
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, status.Unavailablef("the task is shutting down")
 	}
-	if conn, ok := c.conns[address]; ok {
+	if conn, ok := c.conns[to]; ok {
 		return conn, nil
 	}
-	conn, err := connect(address, c.limiter)
+	conn, err := connect(address, c.limiter, creds, to.task)
 	if err != nil {
 		return nil, err
 	}
 	conn.client.Keepalive = c.Keepalive
-	c.conns[address] = conn
+	c.conns[to] = conn
 	return conn, nil
 }
 
@@ -85,7 +103,7 @@ func (p *Peers) Worker(task cluster.Task) (*WorkerClient, error) {
 	if address == "" {
 		return nil, status.InvalidArgumentf("the cluster has no task %v", task)
 	}
-	conn, err := p.conns.To(address)
+	conn, err := p.conns.To(address, task)
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"runtime/debug"
 	"strings"
 
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
+	"github.com/weft-ml/weft/internal/trust"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -30,11 +32,15 @@ func NewServer(limiter *ReceiveLimiter, logger *slog.Logger) *Server {
 	return s
 }
 
-// identify returns the caller with a user-agent.
-func identify(agent string) grpch2.Caller {
+// identify returns the caller on a connection with a user-agent.
+func identify(nc net.Conn, agent string) grpch2.Caller {
 	release := peer.OfAgent(agent)
+	ctx := peer.NewContext(context.Background(), release)
+	if p := principalOf(nc); p != nil {
+		ctx = trust.NewContext(ctx, p)
+	}
 	return grpch2.Caller{
-		Context: peer.NewContext(context.Background(), release), RawMessages: release.Has(peer.RawMessages),
+		Context: ctx, RawMessages: release.Has(peer.RawMessages),
 		ResetsIdleStreams: release.Has(peer.ResetsIdleStreams),
 	}
 }

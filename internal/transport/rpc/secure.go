@@ -1,0 +1,63 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/weft-ml/weft/internal/transport/grpch2"
+	"github.com/weft-ml/weft/internal/transport/secure"
+	"github.com/weft-ml/weft/internal/trust"
+	"github.com/weft-ml/weft/status"
+)
+
+// principalOf returns what the certificate of a client says, nil for a connection without TLS.
+func principalOf(nc net.Conn) *trust.Principal {
+	if c, ok := nc.(interface{ Principal() *trust.Principal }); ok {
+		return c.Principal()
+	}
+	return nil
+}
+
+// A Guard decides which clients a server serves, and what they may call.
+type Guard struct {
+	Credentials *secure.Credentials
+	Policy      trust.Policy
+	// ConnectionRefused is called for a client that has no certificate that is accepted; may be
+	// nil.
+	ConnectionRefused func(nc net.Conn, err error)
+	// Checked is called for each call that the table refuses, and for those that it allows if
+	// Strict is set. An error refuses the call. It may be nil.
+	Checked func(ctx context.Context, p *trust.Principal, path string, err error) error
+}
+
+// plaintextAdvice is what a client learns that speaks HTTP/2 without TLS, such as TensorFlow's.
+const plaintextAdvice = "this task asks for TLS. TensorFlow's clients cannot speak it: start \"weft proxy\" " +
+	"on the machine of the client and connect to that"
+
+// Guard makes a server ask for certificates and check every call by the table. It must be called
+// before Serve.
+func (s *Server) Guard(g *Guard) {
+	s.Secure = func(nc net.Conn) net.Conn { return g.Credentials.Server(nc) }
+	s.Refused = func(nc net.Conn, err error) string {
+		if g.ConnectionRefused != nil {
+			g.ConnectionRefused(nc, err)
+		}
+		if errors.Is(err, secure.ErrPlaintext) {
+			return plaintextAdvice
+		}
+		return ""
+	}
+	s.Authorize = func(c *grpch2.Caller, path string) (code uint32, text string) {
+		p := trust.FromContext(c.Context)
+		_, err := g.Policy.Check(p, path)
+		if g.Checked != nil {
+			err = g.Checked(c.Context, p, path, err)
+		}
+		if err != nil {
+			e := status.From(err)
+			return uint32(e.Code), e.Message
+		}
+		return 0, ""
+	}
+}
