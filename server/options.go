@@ -20,9 +20,11 @@ type options struct {
 	sessionTTL time.Duration
 	placement  io.Writer
 	grace      time.Duration
-	limits     Limits
-	memory     int64 // limit in bytes, as in limitMemory
-	files      fileio.Config
+
+	orphanTimeout time.Duration // of sessions of other tasks' masters
+	limits        Limits
+	memory        int64 // limit in bytes, as in limitMemory
+	files         fileio.Config
 
 	receiveWindow  int64 // in bytes; 0 for the default
 	receiveMaxWait time.Duration
@@ -32,7 +34,7 @@ type options struct {
 const gracePeriod = 10 * time.Second
 
 func newOptions(opts []Option) *options {
-	o := &options{log: slog.Default(), grace: gracePeriod, limits: DefaultLimits()} //nolint:forbidigo // the default of WithLogger
+	o := &options{log: slog.Default(), grace: gracePeriod, orphanTimeout: DefaultOrphanTimeout, limits: DefaultLimits()} //nolint:forbidigo // the default of WithLogger
 	for _, opt := range opts {
 		opt(o)
 	}
@@ -98,6 +100,15 @@ func withReceiveWindow(window int64, maxWait time.Duration) Option {
 // WithSessionTTL makes the server close sessions that have not been used for d. The default is
 // never.
 func WithSessionTTL(d time.Duration) Option { return func(o *options) { o.sessionTTL = d } }
+
+// DefaultOrphanTimeout is the time of [WithOrphanTimeout] by default.
+const DefaultOrphanTimeout = 10 * time.Minute
+
+// WithOrphanTimeout sets when the server drops its part of a session whose master, on another task,
+// has vanished. A session that is not used is dropped when its master says that it has ended, or if
+// the master, which could be reached before, cannot be reached for d. The server asks each tenth of
+// d. 0 means never. The default is [DefaultOrphanTimeout].
+func WithOrphanTimeout(d time.Duration) Option { return func(o *options) { o.orphanTimeout = d } }
 
 // WithPlacementLog makes the server write a line for each node of a session that asks for its
 // placement to be logged.

@@ -113,7 +113,7 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 		Task: def.Self(), Cluster: def.Cluster, CPUDevices: def.CPUDevices, Kernels: kernel.Default, Files: files, Connect: s.connect,
 		Lender:          s.lender,
 		Unused:          s.memory.releaseIfLarge,
-		SessionDefaults: defaults, SessionTTL: o.sessionTTL, Placement: o.placement, Log: o.log,
+		SessionDefaults: defaults, SessionTTL: o.sessionTTL, OrphanTimeout: o.orphanTimeout, Placement: o.placement, Log: o.log,
 	})
 	if err != nil {
 		listener.Close()

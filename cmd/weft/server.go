@@ -34,6 +34,7 @@ type serverFlags struct {
 	insecure    bool
 	grace       time.Duration
 	sessionTTL  time.Duration
+	orphans     time.Duration
 	limits      server.Limits
 	logRate     int // lines of the log in one second; 0 for no limit
 	memoryLimit byteSize
@@ -81,6 +82,7 @@ func newServer() *cobra.Command {
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address other than loopback, where any host that can reach it can run graphs")
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
 	flags.DurationVar(&f.sessionTTL, "session-ttl", 0, "close sessions that clients have not used for this time; 0 for never")
+	flags.DurationVar(&f.orphans, "orphan-timeout", server.DefaultOrphanTimeout, "drop unused sessions of another task's master that it does not have any more, or if it cannot be reached for this time; 0 for never")
 	limitFlags(flags, &f.limits)
 	flags.IntVar(&f.logRate, "max-log-rate", 100, "lines of the log in one second; further lines are counted in one")
 	flags.Var(&f.memoryLimit, "memory-limit", "memory that the process may use, as in 3GiB; steps that need more fail; -1 for no limit (default 90 % of the machine or of the control group)")
@@ -105,8 +107,8 @@ func (f *serverFlags) definition(cmd *cobra.Command) (cluster.ServerDef, error) 
 	if def.CPUDevices < 1 {
 		return cluster.ServerDef{}, fmt.Errorf("--cpu-devices must be at least 1")
 	}
-	if f.grace < 0 || f.sessionTTL < 0 {
-		return cluster.ServerDef{}, fmt.Errorf("--grace and --session-ttl cannot be negative")
+	if f.grace < 0 || f.sessionTTL < 0 || f.orphans < 0 {
+		return cluster.ServerDef{}, fmt.Errorf("--grace, --session-ttl and --orphan-timeout cannot be negative")
 	}
 	return def, def.Validate()
 }
@@ -171,7 +173,7 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	lines := loglimit.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}), f.logRate)
 	defer lines.Flush()
 	logger := slog.New(lines)
-	opts := []server.Option{server.WithLimits(f.limits), server.WithLogger(logger), server.WithGracePeriod(f.grace), server.WithSessionTTL(f.sessionTTL), server.WithPlacementLog(cmd.ErrOrStderr()),
+	opts := []server.Option{server.WithLimits(f.limits), server.WithLogger(logger), server.WithGracePeriod(f.grace), server.WithSessionTTL(f.sessionTTL), server.WithOrphanTimeout(f.orphans), server.WithPlacementLog(cmd.ErrOrStderr()),
 		server.WithMemoryLimit(int64(f.memoryLimit))}
 	files, err := f.files.options()
 	if err != nil {

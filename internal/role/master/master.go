@@ -97,6 +97,10 @@ const (
 	longStep = 60 * time.Second
 	// cleanupTimeout bounds the calls that end a step or a session on another task.
 	cleanupTimeout = 10 * time.Second
+	// deletePeriod is the interval between attempts to end a session on a task that cannot be
+	// reached, and deleteTries is their number. After that the task has to ask.
+	deletePeriod = 30 * time.Second
+	deleteTries  = 20
 	// cleanupGrace is how long the end of a session waits for cleanups of its last steps. A task
 	// that lives answers them within milliseconds.
 	cleanupGrace = 2 * time.Second

@@ -155,19 +155,59 @@ func (s *session) awaitCleanups() {
 	}
 }
 
-// deleteWorkerSessions drops the session on all its tasks. Errors are logged.
+// deleteWorkerSessions drops the session on all its tasks. Errors are logged. Tasks that cannot be
+// reached are asked again in the background.
 func (s *session) deleteWorkerSessions() {
+	var left taskSet
+	for _, task := range s.tasks {
+		if !s.releases[task].Has(peer.NoWorkerSessions) {
+			left.add(task)
+		}
+	}
+	if err := s.deleteOn(&left); err != nil {
+		s.master.Log.Warn("not all tasks dropped a session that was closed", "session", s.handle, "error", err)
+	}
+	if len(left.list()) > 0 {
+		s.master.background.Go(func() { s.deleteLater(&left) })
+	}
+}
+
+// deleteOn drops the session on tasks. Those that have answered leave the set.
+func (s *session) deleteOn(left *taskSet) error {
 	ctx, cancel := context.WithTimeout(s.master.ctx, cleanupTimeout)
 	defer cancel()
-	err := s.eachTask(func(task cluster.Task, w Worker) error {
-		if s.releases[task].Has(peer.NoWorkerSessions) {
-			return nil
+	tasks := left.list()
+	return forEachConcurrently(len(tasks), func(i int) error {
+		w, err := s.workers.Worker(tasks[i])
+		if err == nil {
+			_, err = w.DeleteWorkerSession(ctx, &pb.DeleteWorkerSessionRequest{SessionHandle: s.handle})
 		}
-		_, err := w.DeleteWorkerSession(ctx, &pb.DeleteWorkerSessionRequest{SessionHandle: s.handle})
-		return err
+		switch status.CodeOf(err) {
+		case status.Unavailable, status.DeadlineExceeded, status.Cancelled:
+		default:
+			left.remove(tasks[i])
+		}
+		if err != nil {
+			return fromTask(tasks[i], err)
+		}
+		return nil
 	})
-	if err != nil {
-		s.master.Log.Warn("not all tasks dropped a session that was closed", "session", s.handle, "error", err)
+}
+
+// deleteLater drops the session on tasks that could not be reached before: a link may have been
+// cut.
+func (s *session) deleteLater(left *taskSet) {
+	ticker := time.NewTicker(deletePeriod)
+	defer ticker.Stop()
+	for range deleteTries {
+		select {
+		case <-s.master.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if _ = s.deleteOn(left); len(left.list()) == 0 {
+			return
+		}
 	}
 }
 

@@ -42,6 +42,8 @@ type Config struct {
 	Unused          func()
 	SessionDefaults *pb.ConfigProto // may be nil
 	SessionTTL      time.Duration   // time after which an unused session is closed; 0 for never
+	// OrphanTimeout is that of the sessions of other tasks' masters; see [worker.Config].
+	OrphanTimeout time.Duration
 	// receives the placements that sessions ask to be logged; may be nil
 	Placement io.Writer
 	Log       *slog.Logger
@@ -74,6 +76,7 @@ func New(cfg Config) (*Task, error) {
 	workerConfig := worker.Config{
 		Task: cfg.Task, Cluster: cfg.Cluster, Devices: t.Devices, Kernels: cfg.Kernels, Lender: cfg.Lender, Unused: cfg.Unused, Sequences: sequences,
 		Leader:         cfg.SessionDefaults.GetExperimental().GetCollectiveGroupLeader(),
+		OrphanTimeout:  cfg.OrphanTimeout,
 		CacheResponses: cfg.SessionDefaults.GetRpcOptions().GetCacheRpcResponse(), Log: cfg.Log,
 	}
 	masterConfig := master.Config{

@@ -28,6 +28,8 @@ type session struct {
 
 	master            string // task of the master that created the session; "" if unknown
 	masterIncarnation int64
+	active            atomic.Bool // the session has been used since the last check of leases
+	lease             lease
 
 	mu      sync.Mutex
 	closed  atomic.Bool             // written with mu held
@@ -59,6 +61,7 @@ func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSe
 	_, exists := w.sessions[s.handle]
 	if !exists && !w.closed {
 		w.sessions[s.handle] = s
+		w.startLeasesLocked()
 	}
 	w.mu.Unlock()
 	for _, old := range stale {
@@ -221,6 +224,7 @@ func (w *Worker) session(handle string, created bool) (*session, error) {
 	if !ok {
 		return nil, w.sessionNotFound(handle)
 	}
+	s.touch()
 	return s, nil
 }
 

@@ -14,7 +14,7 @@
 //
 // Locks are taken in this order: [Worker].mu, session.mu, kernelCache.mu, steps.mu. None of them is
 // held while a kernel, an executor or a rendezvous consumer runs. Every goroutine is owned by the
-// call that starts it, by steps.running or by Worker.acks, and Close waits for both.
+// call that starts it, by steps.running, Worker.acks or Worker.leases, and Close waits for these.
 package worker
 
 import (
@@ -54,6 +54,8 @@ type Peers interface {
 
 // Peer is another task of a cluster, for all calls except those for tensors of a rendezvous.
 type Peer interface {
+	// HasSession asks the master of the task whether it has a session.
+	HasSession(ctx context.Context, handle string) (bool, error)
 	MarkRecvFinished(ctx context.Context, req *pb.MarkRecvFinishedRequest) (*pb.MarkRecvFinishedResponse, error)
 	RecvBuf(ctx context.Context, req *pb.RecvBufRequest) (*pb.RecvBufResponse, error)
 	CompleteGroup(ctx context.Context, req *pb.CompleteGroupRequest) (*pb.CompleteGroupResponse, error)
@@ -97,6 +99,9 @@ type Config struct {
 	// Unused is called when the last session has been deleted, before its master gets the response;
 	// may be nil.
 	Unused func()
+	// OrphanTimeout is how long a session may be unused and not confirmed by its master before it
+	// is dropped; 0 means no limit.
+	OrphanTimeout time.Duration
 	// CacheResponses keeps the tensors that peers have requested until the peers acknowledge them.
 	CacheResponses bool
 	Log            *slog.Logger
@@ -116,11 +121,13 @@ type Worker struct {
 	ctx       context.Context // ends when the worker is closed
 	cancel    context.CancelFunc
 	acks      sync.WaitGroup // acknowledgements being sent
+	leases    sync.WaitGroup // watchLeases
 	transfers transferLog
 	legacy    *session // session of masters that do not create sessions
 
 	mu       sync.Mutex
 	closed   bool                // guarded by mu
+	watching bool                // watchLeases has been started; guarded by mu
 	sessions map[string]*session // guarded by mu
 }
 
@@ -158,6 +165,7 @@ func (w *Worker) Close() {
 	}
 	w.cancel()
 	w.acks.Wait()
+	w.leases.Wait()
 	for _, s := range append(sessions, w.legacy) {
 		s.close()
 	}

@@ -35,6 +35,7 @@ type Options struct {
 	Kernels         *kernel.Registry // nil for the default registry
 	SessionDefaults *pb.ConfigProto
 	SessionTTL      time.Duration
+	OrphanTimeout   time.Duration                 // of sessions on workers; 0 for none
 	Releases        map[cluster.Task]peer.Release // of TensorFlow that tasks stand in for
 	Log             *slog.Logger                  // nil discards the log
 }
@@ -124,6 +125,7 @@ func (c *Cluster) Start(job string, index int) *Node {
 	n.Worker = worker.New(worker.Config{
 		Sequences: sequences, Leader: c.options.SessionDefaults.GetExperimental().GetCollectiveGroupLeader(),
 		CacheResponses: c.options.SessionDefaults.GetRpcOptions().GetCacheRpcResponse(),
+		OrphanTimeout:  c.options.OrphanTimeout,
 		Task:           n.Task, Devices: n.Devices, Kernels: c.options.Kernels, Log: c.options.Log, Peers: &view{c, n.Task, n, nil},
 		Connect: func(spec cluster.Spec, self cluster.Task) (worker.Peers, error) { return &view{c, self, n, spec}, nil },
 	})

@@ -210,6 +210,20 @@ func (r *remote) Logging(ctx context.Context, req *pb.LoggingRequest) (*pb.Loggi
 	return call(ctx, r, "Logging", 0, func(w *worker.Worker) (*pb.LoggingResponse, error) { return w.Logging(ctx, req) })
 }
 
+// HasSession implements worker.Peer.
+func (r *remote) HasSession(ctx context.Context, handle string) (bool, error) {
+	resp, err := call(ctx, r, "ListDevices", 0, func(*worker.Worker) (*bool, error) {
+		n := r.view.cluster.node(r.task)
+		if n == nil {
+			return nil, unavailable(r.task)
+		}
+		_, err := n.Master.ListDevices(ctx, &pb.ListDevicesRequest{SessionHandle: handle})
+		has := err == nil
+		return &has, nil
+	})
+	return resp != nil && *resp, err
+}
+
 func (r *remote) MarkRecvFinished(ctx context.Context, req *pb.MarkRecvFinishedRequest) (*pb.MarkRecvFinishedResponse, error) {
 	return call(ctx, r, "MarkRecvFinished", 0, func(w *worker.Worker) (*pb.MarkRecvFinishedResponse, error) {
 		return w.MarkRecvFinished(ctx, req)

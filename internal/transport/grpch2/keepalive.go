@@ -240,7 +240,8 @@ func (c *serverConn) checkSilence(busy bool) (dead bool) {
 		c.nc.Close()
 	case ping:
 		c.server.running.Go(func() {
-			_ = c.out.queueControl(appendFrame(nil, framePing, 0, 0, make([]byte, 8))) // the reader reports errors
+			// the reader reports errors
+			_ = c.out.queueControl(appendFrame(nil, framePing, 0, 0, make([]byte, 8)))
 			c.out.flush()
 		})
 	}

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
@@ -45,6 +46,16 @@ func (c *WorkerClient) HasMethod(ctx context.Context, method string, request []b
 		return false, c.explain(ctx, method, responseStatus(&out), false)
 	}
 	return true, nil
+}
+
+// HasSession asks the master of the task whether it has a session. Masters of TensorFlow that send
+// their name to workers know this question, too.
+func (c *WorkerClient) HasSession(ctx context.Context, handle string) (bool, error) {
+	_, err := invoke[pb.ListDevicesResponse](ctx, &c.caller, MethodListDevices, &pb.ListDevicesRequest{SessionHandle: handle})
+	if status.CodeOf(err) == status.InvalidArgument && strings.Contains(err.Error(), "is not found") {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // GetStatus lists the task's devices.
