@@ -61,17 +61,21 @@ class Cluster:
     server: the server of every task that is not in others
     others: the servers of some tasks, {("worker", 1): TENSORFLOW}
     apart: run in a temporary folder, for files that steps write
+    variables: environment variables of the tasks, besides those of this process
     """
 
     running = set()  # clusters to stop if this process must exit early
 
-    def __init__(self, jobs, server=WEFT, cpu_devices=1, others=None, apart=False):
+    def __init__(
+        self, jobs, server=WEFT, cpu_devices=1, others=None, apart=False, variables=None
+    ):
         self.server, self.cpu_devices, self.others, self.apart = (
             server,
             cpu_devices,
             others or {},
             apart,
         )
+        self.variables = variables or {}
         self.spec = addresses(jobs)
         self.tasks = [(job, task) for job, n in jobs.items() for task in range(n)]
         self.log_dir = tempfile.TemporaryDirectory(prefix="weft-cluster-")
@@ -114,7 +118,7 @@ class Cluster:
 
     def start(self, job, task):
         """Starts one task without waiting until it listens."""
-        env = environment()
+        env = environment(**self.variables)
         env.pop("TF_CONFIG", None)
         folder = self.log_dir.name if self.apart else ROOT
         with open(self.log_path(job, task), "ab") as log:

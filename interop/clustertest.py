@@ -29,6 +29,7 @@ class ClusterTest(unittest.TestCase):
 
     jobs = {"ps": 1, "worker": 2}
     cpu_devices = 1
+    variables = {}  # environment variables of the tasks
     mixes = ["weft"]
 
     mix = "weft"
@@ -38,9 +39,12 @@ class ClusterTest(unittest.TestCase):
     def setUpClass(cls):
         others = MIXES[cls.mix]
         if others is None:
-            cls.cluster = cluster.Cluster(cls.jobs, cluster.TENSORFLOW, cls.cpu_devices)
+            server, others = cluster.TENSORFLOW, {}
         else:
-            cls.cluster = cluster.Cluster(cls.jobs, cls.server, cls.cpu_devices, others)
+            server = cls.server
+        cls.cluster = cluster.Cluster(
+            cls.jobs, server, cls.cpu_devices, others, variables=cls.variables
+        )
         cls.cluster.__enter__()
         cls.addClassCleanup(cls.cluster.__exit__)
 

@@ -127,6 +127,34 @@ def convolution_and_pooling():
 
 
 @graph
+def groups_that_masters_replace():
+    # a master of TensorFlow with oneDNN replaces each result by one operation
+    x, f = feed(values(2, 6, 6, 4))
+    y, more = feed(values(1, 3, 5, 5, 2, seed=4))
+    depthwise = tf.nn.depthwise_conv2d(x, values(3, 3, 4, 2, seed=2), [1, 1, 1, 1], "SAME")
+    volume = tf.nn.conv3d(y, values(2, 2, 2, 2, 3, seed=5), [1, 1, 1, 1, 1], "SAME")
+    padded = tf.pad(y, [[0, 0], [1, 1], [0, 1], [1, 0], [0, 0]])
+    padded = tf.nn.conv3d(padded, values(2, 2, 2, 2, 3, seed=5), [1, 1, 1, 1, 1], "VALID")
+    area = tf.nn.conv2d(x, values(3, 3, 4, 2, seed=6), [1, 1, 1, 1], "SAME")
+    area = tf.nn.bias_add(area, values(2, seed=7))
+    rows = x + 1.0
+    layer = tf.nn.moments(rows, [3], keepdims=True)
+    instance = tf.nn.moments(x, [1, 2], keepdims=True)
+    scale, offset = values(4, seed=8), values(4, seed=9)
+    f.update(more)
+    results = [
+        tf.nn.relu(tf.nn.bias_add(depthwise, values(8, seed=3))),
+        tf.nn.elu(tf.nn.bias_add(volume, values(3, seed=3))),
+        tf.nn.bias_add(padded, values(3, seed=3)),
+        area * tf.tanh(tf.nn.softplus(area)),
+        rows * tf.sigmoid(rows),
+        tf.nn.batch_normalization(rows, layer[0], layer[1], offset, scale, 1e-3),
+        tf.nn.relu(tf.nn.batch_normalization(x, instance[0], instance[1], offset, scale, 1e-3)),
+    ]
+    return [tf.identity(result) for result in results], f
+
+
+@graph
 def gradients_of_a_network():
     x, f = feed(values(8, 6))
     w1, w2 = tf.constant(values(6, 5, seed=2)), tf.constant(values(5, 3, seed=3))

@@ -50,6 +50,17 @@ class ScatteredAnswers(Answers):
         return tf.device(lambda op: next(tasks))
 
 
+class OptimizedAnswers(Answers):
+    """A master of TensorFlow with oneDNN optimizes the graph and sends it to a task of Weft."""
+
+    jobs = {"worker": 2}
+    variables = {"TF_ENABLE_ONEDNN_OPTS": "1"}
+    mixes = ["tf-master"]
+
+    def place(self):
+        return tf.device("/job:worker/task:1/device:CPU:0")
+
+
 def add_test(build):
     setattr(Answers, f"test_{build.__name__}", lambda self: self.check(build))
 

@@ -126,38 +126,44 @@ func newVolume[T tensor.Elem](r volumeRun, e volumeEngine[T]) kernel.New {
 }
 
 func conv3D[T tensor.Elem](ctx *kernel.Context, w *window, e volumeEngine[T]) error {
+	v, result, err := w.volumeOutput(ctx)
+	if err != nil || result.NumElements() == 0 {
+		return err
+	}
+	return mapLast(w.axes, result, ctx.Input(0), func(y, x []T) {
+		e.forward(&v, y, x, tensor.Values[T](ctx.Input(1)))
+	})
+}
+
+// volumeOutput checks the input and the filter, and allocates the output.
+func (w *window) volumeOutput(ctx *kernel.Context) (v volume, result *tensor.Tensor, err error) {
 	in, filter := ctx.Input(0), ctx.Input(1)
 	if in.Rank() != 5 {
-		return status.InvalidArgumentf("input must be 5-dimensional")
+		return v, nil, status.InvalidArgumentf("input must be 5-dimensional")
 	}
 	if filter.Rank() != 5 {
-		return status.InvalidArgumentf("filter must be 5-dimensional")
+		return v, nil, status.InvalidArgumentf("filter must be 5-dimensional")
 	}
 	channels, f := in.Shape()[w.channel()], filter.Shape()
 	switch {
 	case f[3] == 0:
-		return status.InvalidArgumentf("filter_depth must be non-zero")
+		return v, nil, status.InvalidArgumentf("filter_depth must be non-zero")
 	case channels != f[3]:
-		return status.InvalidArgumentf("Input depth must be evenly divisible by filter depth: %d vs %d", channels, f[3])
+		return v, nil, status.InvalidArgumentf("Input depth must be evenly divisible by filter depth: %d vs %d", channels, f[3])
 	case filter.NumElements() == 0:
-		return status.InvalidArgumentf("filter must not have zero elements (i.e. all dimensions must be non-zero)")
+		return v, nil, status.InvalidArgumentf("filter must not have zero elements (i.e. all dimensions must be non-zero)")
 	}
-	v := volume{batch: int(in.Shape()[0]), inC: int(channels), outC: int(f[4])}
+	v = volume{batch: int(in.Shape()[0]), inC: int(channels), outC: int(f[4])}
 	out := make([]int64, 3)
 	for i := range v.spans {
 		s, err := w.span(i, in.Shape()[w.space(i)], f[i])
 		if err != nil {
-			return err
+			return v, nil, err
 		}
 		v.spans[i], out[i] = s, int64(s.out)
 	}
-	result, err := ctx.Allocate(0, w.shape(in.Shape()[0], out, f[4]))
-	if err != nil || result.NumElements() == 0 {
-		return err
-	}
-	return mapLast(w.axes, result, in, func(y, x []T) {
-		e.forward(&v, y, x, tensor.Values[T](filter))
-	})
+	result, err = ctx.Allocate(0, w.shape(in.Shape()[0], out, f[4]))
+	return v, result, err
 }
 
 // gradVolume checks the shapes of the inputs of a gradient.

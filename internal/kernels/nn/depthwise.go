@@ -112,28 +112,33 @@ func newDepthwiseKernel[T tensor.Elem](run depthwiseRun, e convEngine[T]) kernel
 }
 
 func depthwiseConv[T tensor.Elem](ctx *kernel.Context, w *window, e convEngine[T]) error {
-	in, filter := ctx.Input(0), ctx.Input(1)
-	if in.Rank() != 4 {
-		return status.InvalidArgumentf("input must be 4-dimensional%v", in.Shape())
-	}
-	if filter.Rank() != 4 {
-		return status.InvalidArgumentf("filter must be 4-dimensional: %v", filter.Shape())
-	}
-	channels := in.Shape()[w.channel()]
-	if channels != filter.Shape()[2] {
-		return status.InvalidArgumentf("input and filter must have the same depth: %d vs %d", channels, filter.Shape()[2])
-	}
-	s, err := w.depthwiseSize(in.Shape(), filter.Shape())
-	if err != nil {
-		return err
-	}
-	out, err := ctx.Allocate(0, w.shape(int64(s.Batch), []int64{int64(s.OutH), int64(s.OutW)}, int64(s.OutC)))
+	s, out, err := w.depthwiseOutput(ctx)
 	if err != nil || out.NumElements() == 0 {
 		return err
 	}
-	return mapLast(w.axes, out, in, func(y, x []T) {
-		e.forward(&s, y, x, tensor.Values[T](filter))
+	return mapLast(w.axes, out, ctx.Input(0), func(y, x []T) {
+		e.forward(&s, y, x, tensor.Values[T](ctx.Input(1)))
 	})
+}
+
+// depthwiseOutput checks the input and the filter, and allocates the output.
+func (w *window) depthwiseOutput(ctx *kernel.Context) (s conv.Shape, out *tensor.Tensor, err error) {
+	in, filter := ctx.Input(0), ctx.Input(1)
+	if in.Rank() != 4 {
+		return s, nil, status.InvalidArgumentf("input must be 4-dimensional%v", in.Shape())
+	}
+	if filter.Rank() != 4 {
+		return s, nil, status.InvalidArgumentf("filter must be 4-dimensional: %v", filter.Shape())
+	}
+	channels := in.Shape()[w.channel()]
+	if channels != filter.Shape()[2] {
+		return s, nil, status.InvalidArgumentf("input and filter must have the same depth: %d vs %d", channels, filter.Shape()[2])
+	}
+	if s, err = w.depthwiseSize(in.Shape(), filter.Shape()); err != nil {
+		return s, nil, err
+	}
+	out, err = ctx.Allocate(0, w.shape(int64(s.Batch), []int64{int64(s.OutH), int64(s.OutW)}, int64(s.OutC)))
+	return s, out, err
 }
 
 func (w *window) depthwiseSize(in, filter tensor.Shape) (conv.Shape, error) {

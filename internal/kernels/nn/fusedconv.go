@@ -54,7 +54,7 @@ func newFusedSteps(attrs opdef.Attrs, inputs int) (fusedSteps, error) {
 	if len(fused) > 1 {
 		s.activation = fused[1]
 	}
-	if !s.norm && fused[0] != "BiasAdd" || len(fused) > 2 || !slices.Contains([]string{"", "Relu", "Relu6", "Elu", "LeakyRelu"}, s.activation) {
+	if !s.norm && fused[0] != "BiasAdd" || len(fused) > 2 || !slices.Contains(activations, s.activation) {
 		return s, status.Unimplementedf("Fusion is not implemented: [%s]", strings.Join(fused, ","))
 	}
 	switch {
@@ -65,6 +65,9 @@ func newFusedSteps(attrs opdef.Attrs, inputs int) (fusedSteps, error) {
 	}
 	return s, nil
 }
+
+// activations are the functions that optimizers fuse with a convolution.
+var activations = []string{"", "Relu", "Relu6", "Elu", "LeakyRelu", "Mish", "_MklSwish"}
 
 // check checks the inputs that hold one element per channel.
 func (s *fusedSteps) check(ctx *kernel.Context, channels int) error {
@@ -172,6 +175,10 @@ func activation[T simd.Float](name string, alpha float64) func(z, x []T) {
 		return elu[T](1, 1)
 	case "LeakyRelu":
 		return leaky(T(alpha))
+	case "Mish":
+		return mish[T]
+	case "_MklSwish":
+		return swish[T]
 	}
 	return func([]T, []T) {}
 }
