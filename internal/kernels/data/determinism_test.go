@@ -106,12 +106,12 @@ var parallelForms = []parallelForm{
 	{"ParallelMapDataset", "identity", "sloppy", []tensor.Tensor{tensor.Scalar[int32](4)}, 1, 3},
 	{"ParallelMapDatasetV2", "identity", "deterministic", []tensor.Tensor{num(4)}, 1, 3},
 	{"ParallelFilterDataset", "positive", "deterministic", []tensor.Tensor{num(4)}, 1, 3},
-	{"ParallelInterleaveDatasetV2", "twice", "sloppy", []tensor.Tensor{num(4), num(1), num(4)}, 2, 0},
-	{"ParallelInterleaveDatasetV3", "twice", "deterministic", []tensor.Tensor{num(4), num(2), num(2)}, 2, 0},
-	{"ParallelInterleaveDatasetV4", "twice", "deterministic", []tensor.Tensor{num(4), num(1), num(1), num(1), num(autotune)}, 2, 0},
-	{"LegacyParallelInterleaveDatasetV2", "twice", "deterministic", []tensor.Tensor{num(4), num(1), num(2), num(2)}, 2, 0},
-	{"ParallelInterleaveDataset", "twice", "", []tensor.Tensor{num(4), num(1), tensor.Scalar(false), num(2), num(2)}, 2, 0},
-	{"ExperimentalParallelInterleaveDataset", "twice", "", []tensor.Tensor{num(4), num(1), tensor.Scalar(false), num(2), num(2)}, 2, 0},
+	{"ParallelInterleaveDatasetV2", "twice", "sloppy", []tensor.Tensor{num(4), num(1), num(4)}, 2, 6},
+	{"ParallelInterleaveDatasetV3", "twice", "deterministic", []tensor.Tensor{num(4), num(2), num(2)}, 2, 6},
+	{"ParallelInterleaveDatasetV4", "twice", "deterministic", []tensor.Tensor{num(4), num(1), num(1), num(1), num(autotune)}, 2, 3},
+	{"LegacyParallelInterleaveDatasetV2", "twice", "deterministic", []tensor.Tensor{num(4), num(1), num(2), num(2)}, 2, 6},
+	{"ParallelInterleaveDataset", "twice", "", []tensor.Tensor{num(4), num(1), tensor.Scalar(false), num(2), num(2)}, 2, 6},
+	{"ExperimentalParallelInterleaveDataset", "twice", "", []tensor.Tensor{num(4), num(1), tensor.Scalar(false), num(2), num(2)}, 2, 6},
 }
 
 // dataset returns the operation applied to the numbers below 8 with a policy: "default", "true" or

@@ -83,8 +83,11 @@ func (d *interleaveDataset) cardinality() int64 {
 
 func (d *interleaveDataset) iterate(r *run) (iterator, error) {
 	src, err := d.begin(r)
-	if d.parallel != nil && d.parallel.order.unordered(r) {
-		return &unorderedInterleave{source: src, d: d, changed: newSignal()}, err
+	if p := d.parallel; p != nil {
+		ordered := !p.order.unordered(r)
+		if !ordered || d.cycle <= maxCalls {
+			return &aheadInterleave{source: src, d: d, ordered: ordered, changed: newSignal()}, err
+		}
 	}
 	return &interleaveIterator{source: src, d: d}, err
 }

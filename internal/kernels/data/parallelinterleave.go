@@ -5,8 +5,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// parallelInterleave holds the parameters of parallel interleaving. They apply only if the order is
-// free: elements in order are read from one dataset at a time.
+// parallelInterleave holds the parameters of parallel interleaving.
 type parallelInterleave struct {
 	order  determinism
 	calls  int // maximum number of datasets read in parallel

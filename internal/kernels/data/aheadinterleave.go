@@ -9,17 +9,23 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// unorderedInterleave returns elements from any lane that has one ready, up to a block from one
-// lane before it advances to the next. Its goroutines read ahead: one reads the input to fill free
-// lanes, and up to parallel.calls workers each read one lane until its buffer is full or its
+// aheadInterleave interleaves lanes that its goroutines read ahead: one reads the input to fill
+// free lanes, and up to parallel.calls workers each read one lane until its buffer is full or its
 // dataset ends or fails. Requests start the goroutines, which end without waiting for a request.
-type unorderedInterleave struct {
+//
+// In any order, it returns elements from any lane that has one ready, up to a block from one lane
+// before it advances to the next. In order, it returns what interleaveIterator does. It then waits
+// for the current lane, and only a request frees a lane: the next input element goes to the place
+// that a reader of one lane at a time would visit next, which is the one that was freed first.
+type aheadInterleave struct {
 	source
 	d       *interleaveDataset
+	ordered bool
 	changed signal // signalled after each change of the fields below
 
 	mu        sync.Mutex
 	lanes     []*aheadLane // nil where free; guarded by mu
+	freed     []int        // indexes of the free lanes, by the time of their end; guarded by mu
 	current   int64        // index of the current lane; guarded by mu
 	taken     int64        // number of elements taken from the current block; guarded by mu
 	scan      int          // index of the lane from which the search for work starts; guarded by mu
@@ -38,11 +44,11 @@ type aheadLane struct {
 	ended   bool      // no more results will come
 }
 
-func (it *unorderedInterleave) next(r *run) (element, error) {
+func (it *aheadInterleave) next(r *run) (element, error) {
 	for {
 		it.mu.Lock()
 		p := it.take()
-		end := p == nil && it.exhausted && !slices.ContainsFunc(it.lanes, func(l *aheadLane) bool { return l != nil })
+		end := p == nil && it.exhausted && len(it.freed) == len(it.lanes)
 		it.start(r)
 		it.mu.Unlock()
 		switch {
@@ -59,7 +65,10 @@ func (it *unorderedInterleave) next(r *run) (element, error) {
 
 // take removes and returns a result of the current lane, or of the first lane after it that has
 // one; nil if none has. The caller holds mu.
-func (it *unorderedInterleave) take() *result {
+func (it *aheadInterleave) take() *result {
+	if it.ordered {
+		return it.takeInOrder()
+	}
 	for range it.lanes {
 		l := it.lanes[it.current]
 		if l == nil || len(l.results) == 0 {
@@ -77,30 +86,70 @@ func (it *unorderedInterleave) take() *result {
 	return nil
 }
 
-// pass advances to the next lane. The caller holds mu.
-func (it *unorderedInterleave) pass() {
+// takeInOrder removes and returns a result of the current lane; nil if it has none yet, or if all
+// lanes are free. The caller holds mu.
+func (it *aheadInterleave) takeInOrder() *result {
+	for len(it.freed) < len(it.lanes) {
+		if it.current >= int64(len(it.lanes)) {
+			if !it.exhausted {
+				return nil // the input is read to open this lane
+			}
+			it.pass()
+		}
+		l := it.lanes[it.current]
+		switch {
+		case l == nil && !it.exhausted:
+			return nil
+		case l == nil:
+			it.pass()
+		case len(l.results) > 0:
+			p := l.results[0]
+			l.results = slices.Delete(l.results, 0, 1)
+			if it.taken++; it.taken == it.d.block {
+				it.pass()
+			}
+			return p
+		case l.ended:
+			it.free(l)
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// pass advances to the next lane. In order, that may be one that is not open yet. The caller holds
+// mu.
+func (it *aheadInterleave) pass() {
 	it.taken = 0
-	it.current = (it.current + 1) % int64(len(it.lanes))
+	it.current++
+	if n := int64(len(it.lanes)); it.current >= n && (!it.ordered || it.exhausted || n == it.d.cycle) {
+		it.current = 0
+	}
 }
 
 // free frees the lane l if it has ended. The caller holds mu.
-func (it *unorderedInterleave) free(l *aheadLane) {
+func (it *aheadInterleave) free(l *aheadLane) {
 	if !l.ended || len(l.results) > 0 {
 		return
 	}
 	l.from.release()
 	i := slices.Index(it.lanes, l)
 	it.lanes[i] = nil
+	it.freed = append(it.freed, i)
 	if it.current == int64(i) {
 		it.pass()
 	}
 }
 
 // start starts the goroutines that have work. The caller holds mu.
-func (it *unorderedInterleave) start(r *run) {
+func (it *aheadInterleave) start(r *run) {
 	if !it.exhausted && !it.reading && it.hasRoom() {
 		it.reading = true
 		go it.readInput(r.ahead())
+	}
+	if it.ordered {
+		it.scan = int(it.current) - 1 // a request waits for the current lane
 	}
 	for range it.lanes {
 		if it.workers >= it.d.parallel.calls {
@@ -117,12 +166,12 @@ func (it *unorderedInterleave) start(r *run) {
 }
 
 // hasRoom reports whether another lane may be opened. The caller holds mu.
-func (it *unorderedInterleave) hasRoom() bool {
-	return int64(len(it.lanes)) < min(it.d.cycle, maxCalls) || slices.Contains(it.lanes, nil)
+func (it *aheadInterleave) hasRoom() bool {
+	return int64(len(it.lanes)) < min(it.d.cycle, maxCalls) || len(it.freed) > 0
 }
 
 // readInput opens lanes until none is free, or the input ends or fails.
-func (it *unorderedInterleave) readInput(r *run) {
+func (it *aheadInterleave) readInput(r *run) {
 	for more := true; more; {
 		e, err := nextGuarded(it.input, r)
 		it.mu.Lock()
@@ -141,17 +190,19 @@ func (it *unorderedInterleave) readInput(r *run) {
 	}
 }
 
-// open stores a lane in the first free place. The caller holds mu.
-func (it *unorderedInterleave) open(l *aheadLane) {
-	if i := slices.Index(it.lanes, nil); i >= 0 {
-		it.lanes[i] = l
+// open stores a lane in a new place, or else in the one that was freed first. In order, the first
+// round visits the new places before it visits a freed one again. The caller holds mu.
+func (it *aheadInterleave) open(l *aheadLane) {
+	if int64(len(it.lanes)) < min(it.d.cycle, maxCalls) {
+		it.lanes = append(it.lanes, l)
 		return
 	}
-	it.lanes = append(it.lanes, l)
+	it.lanes[it.freed[0]] = l
+	it.freed = slices.Delete(it.freed, 0, 1)
 }
 
 // readLane fills the buffer of a lane.
-func (it *unorderedInterleave) readLane(r *run, l *aheadLane) {
+func (it *aheadInterleave) readLane(r *run, l *aheadLane) {
 	for more := true; more; {
 		e, err := it.read(r, l)
 		it.mu.Lock()
@@ -165,7 +216,9 @@ func (it *unorderedInterleave) readLane(r *run, l *aheadLane) {
 		}
 		if errors.Is(err, errEnd) || l.at == nil {
 			l.ended, l.at = true, nil
-			it.free(l)
+			if !it.ordered {
+				it.free(l)
+			}
 		}
 		it.mu.Unlock()
 		it.changed.notify()
@@ -173,7 +226,7 @@ func (it *unorderedInterleave) readLane(r *run, l *aheadLane) {
 }
 
 // read returns the next element of a lane. If its dataset cannot be created, l.at stays nil.
-func (it *unorderedInterleave) read(r *run, l *aheadLane) (e element, err error) {
+func (it *aheadInterleave) read(r *run, l *aheadLane) (e element, err error) {
 	err = guarded(func() error {
 		if l.at == nil {
 			at, err := it.d.f.iterate(r, l.from.retain())
@@ -189,7 +242,7 @@ func (it *unorderedInterleave) read(r *run, l *aheadLane) (e element, err error)
 }
 
 // state waits until the goroutines have ended.
-func (it *unorderedInterleave) state(a *archive) {
+func (it *aheadInterleave) state(a *archive) {
 	it.mu.Lock()
 	for it.reading || it.workers > 0 {
 		it.mu.Unlock()
@@ -207,16 +260,57 @@ func (it *unorderedInterleave) state(a *archive) {
 	n := a.count(len(it.lanes))
 	if a.loading {
 		it.lanes = membudget.Make[*aheadLane](n)
-		if it.current < 0 || it.current > 0 && it.current >= int64(n) {
+		last := int64(n) // in order, the next place may be the current one
+		if !it.ordered {
+			last = max(last-1, 0)
+		}
+		if it.current < 0 || it.current > last || it.current >= it.d.cycle {
 			a.fail(status.InvalidArgumentf("the saved state of the iterator does not match the dataset"))
 		}
 	}
 	for i := range it.lanes {
 		it.laneState(a, i)
 	}
+	free := a.count(len(it.freed))
+	if a.loading {
+		it.freed = membudget.Make[int](free)
+	}
+	for i := range it.freed {
+		place := int64(it.freed[i])
+		a.int(&place)
+		it.freed[i] = int(place)
+	}
+	switch {
+	case !a.loading || a.err != nil:
+	case !it.freedMatch():
+		a.fail(status.InvalidArgumentf("the saved state of the iterator does not match the dataset"))
+	case !it.ordered:
+		for _, l := range it.lanes {
+			if l != nil {
+				it.free(l) // the saved state has no errors, so a lane may have nothing left
+			}
+		}
+	}
 }
 
-func (it *unorderedInterleave) laneState(a *archive, i int) {
+// freedMatch reports whether freed has each free place once. The caller holds mu.
+func (it *aheadInterleave) freedMatch() bool {
+	listed := map[int]bool{}
+	for _, i := range it.freed {
+		if i < 0 || i >= len(it.lanes) || it.lanes[i] != nil || listed[i] {
+			return false
+		}
+		listed[i] = true
+	}
+	for i, l := range it.lanes {
+		if l == nil && !listed[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (it *aheadInterleave) laneState(a *archive, i int) {
 	l := it.lanes[i]
 	present := l != nil
 	a.bool(&present)
@@ -231,7 +325,4 @@ func (it *unorderedInterleave) laneState(a *archive, i int) {
 	archiveResults(a, &l.results)
 	a.bool(&l.ended)
 	a.iterator(&l.at, func() (iterator, error) { return it.d.f.iterate(a.run, l.from.retain()) })
-	if a.loading {
-		it.free(l)
-	}
 }
