@@ -54,6 +54,7 @@ func TestStraightThrough(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
+		g.Versions.Producer = 1 // newer graphs must not have deprecated operations
 		sess, err := weft.NewSession("local", g)
 		if err != nil {
 			t.Fatal(err)

@@ -1,11 +1,12 @@
 """Makes internal/opkit/ophistory/history.txt from TensorFlows of several releases.
 
     python -m interop.old.ophistory ENVIRONMENTS history
+    python -m interop.old.ophistory ENVIRONMENTS deprecated
     python -m interop.old.ophistory ENVIRONMENTS differences
 
 ENVIRONMENTS is a folder with one virtual environment for each release of RELEASES, named after it.
-The last release is that of the interpreter itself. The second form lists arguments, allowed values
-and defaults that differ between releases.
+The last release is that of the interpreter itself. The second form makes deprecated.txt. The third
+form lists arguments, allowed values and defaults that differ between releases.
 """
 
 import argparse
@@ -42,6 +43,13 @@ def history(releases):
                 attrs.setdefault(attr.name, i)
         words += [f"{a}={i}" for a, i in sorted(attrs.items()) if i != having[0]]
         yield " ".join(words)
+
+
+def deprecated(release):
+    """Returns the operations that newer graphs must not have: name, version, explanation."""
+    for name, op in sorted(release.items()):
+        if op.HasField("deprecation") and name != "Old":  # "Old" is for TensorFlow's tests
+            yield f"{name} {op.deprecation.version} {op.deprecation.explanation}"
 
 
 def describe(op):
@@ -93,8 +101,11 @@ def differences(releases, names):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("environments")
-    parser.add_argument("what", choices=["history", "differences"])
+    parser.add_argument("what", choices=["history", "deprecated", "differences"])
     args = parser.parse_args()
+    if args.what == "deprecated":
+        print("\n".join(deprecated(op_defs(sys.executable))))
+        return
     pythons = [os.path.join(args.environments, r, "bin/python") for r in RELEASES]
     releases = [op_defs(python) for python in [*pythons, sys.executable]]
     lines = (

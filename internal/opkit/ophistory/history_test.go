@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/ophistory"
 	"github.com/weft-ml/weft/kernel"
 	_ "github.com/weft-ml/weft/kernels"
+	"github.com/weft-ml/weft/status"
 )
 
 const (
@@ -48,6 +49,28 @@ func TestOpSince(t *testing.T) {
 	}
 	if got, known := ophistory.OpSince("NoSuchOp"); got != later || known {
 		t.Errorf("OpSince of an unknown operation is %d, %v", got, known)
+	}
+}
+
+func TestCheckAvailable(t *testing.T) {
+	for _, tt := range []struct {
+		op      string
+		version int
+		want    string
+	}{
+		{"BatchMatrixInverse", 12, ""},
+		{"BatchMatrixInverse", 13, "Op BatchMatrixInverse is not available in GraphDef version 13. It has been removed in version 13. Use MatrixInverse instead.."},
+		{"BatchMatrixDiagPart", 1087, "Op BatchMatrixDiagPart is not available in GraphDef version 1087. It has been removed in version 14. Use MatrixDiagPart."},
+		{"TextLineReader", 25, ""},
+		{"MatMul", 1 << 30, ""},
+		{"NoSuchOp", 1 << 30, ""},
+	} {
+		switch err := ophistory.CheckAvailable(tt.op, tt.version); {
+		case tt.want == "" && err != nil:
+			t.Errorf("%s in version %d: %v", tt.op, tt.version, err)
+		case tt.want != "" && (err == nil || err.Error() != tt.want || status.CodeOf(err) != status.Unimplemented):
+			t.Errorf("%s in version %d: got %v, want %s", tt.op, tt.version, err, tt.want)
+		}
 	}
 }
 

@@ -2,8 +2,10 @@ package master
 
 import (
 	"context"
+	"math"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/opkit/ophistory"
 	"github.com/weft-ml/weft/internal/pass/optimize"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/kernel"
@@ -46,6 +48,9 @@ func (m *Master) eval(n *graph.Node, inputs []tensor.Tensor) (outputs []tensor.T
 	impl := m.Kernels.Find(n.Op.Name, device.Type, n.Attrs)
 	if impl == nil {
 		return nil, status.NotFoundf("%s has no kernel", n.Op.Name)
+	}
+	if err := ophistory.CheckAvailable(n.Op.Name, math.MaxInt); err != nil {
+		return nil, err // the worker knows the version of the graph
 	}
 	if n.Op.Class != 0 { // it may use files, which are those of the task that it is placed on
 		return nil, status.Unimplementedf("%s is of class %v", n.Op.Name, n.Op.Class)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/opkit/ophistory"
 	"github.com/weft-ml/weft/internal/pass/lower"
 	"github.com/weft-ml/weft/internal/pass/place"
 	"github.com/weft-ml/weft/internal/proto/pb"
@@ -142,9 +143,13 @@ func wrongVersion(have, want int64) error {
 	return status.Abortedf("Current version is %d but caller expected %d.", have, want)
 }
 
-// checkNew returns an error if the graph already has one of the nodes.
+// checkNew returns an error if the graph already has one of the nodes, or if graphs of the version
+// must not have its operation.
 func checkNew(g *graph.Graph, def *graph.Def) error {
 	for i := range def.Nodes {
+		if err := ophistory.CheckAvailable(def.Nodes[i].Op, def.Versions.Producer); err != nil {
+			return err
+		}
 		if name := def.Nodes[i].Name; g.Node(name) != nil {
 			return status.InvalidArgumentf("GraphDef argument to Extend includes node '%s', which was created by a previous "+
 				"call to Create or Extend in this session.", name)

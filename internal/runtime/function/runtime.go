@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/opkit/ophistory"
 	"github.com/weft-ml/weft/internal/runtime/executor"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -82,6 +83,9 @@ func (r *Runtime) NewKernel(n *graph.Node) (kernel.Kernel, error) {
 		c.Attrs = opdef.Attrs{"f": opdef.Func{Name: op, Attrs: n.Attrs}}
 		c.Functions = confined{r}
 		op = "StatefulPartitionedCall"
+	}
+	if err := ophistory.CheckAvailable(op, c.GraphVersion); err != nil {
+		return nil, err
 	}
 	impl := r.kernels.Find(op, r.device.Type, c.Attrs)
 	if impl == nil {
