@@ -38,6 +38,7 @@ func (o targetOption) applyTarget(s *settings) error  { return o(s) }
 type settings struct {
 	config *pb.ConfigProto
 	log    *slog.Logger
+	tls    *TLS // nil for a connection without TLS
 }
 
 func newSettings() *settings {

@@ -48,11 +48,23 @@ func connect(target string, set *settings) (rpc.Master, func(context.Context), e
 	if !ok {
 		return nil, nil, unknownTarget(target)
 	}
-	conn, err := rpc.Dial(address)
+	conn, err := dial(address, set)
 	if err != nil {
 		return nil, nil, err
 	}
 	return rpc.NewMasterClient(conn, target), func(context.Context) { conn.Close() }, nil
+}
+
+// dial returns a connection to an address, with TLS if the settings ask for it.
+func dial(address string, set *settings) (*rpc.Conn, error) {
+	if set.tls == nil {
+		return rpc.Dial(address)
+	}
+	creds, task, err := set.tls.credentials(set.log)
+	if err != nil {
+		return nil, err
+	}
+	return rpc.DialSecure(address, creds, task)
 }
 
 func unknownTarget(target string) error {

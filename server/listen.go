@@ -35,7 +35,7 @@ func listen(def *cluster.ServerDef, o *options) (net.Listener, error) {
 			}
 			address = net.JoinHostPort(host, bind)
 		}
-		if l, err = open(address, self, o.insecure); err != nil {
+		if l, err = open(address, self, o.insecure || o.tls != nil); err != nil {
 			return nil, err
 		}
 	}
@@ -68,6 +68,12 @@ func loopbackOnly(def *cluster.ServerDef, host string, lookup func(host string) 
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// isLoopbackAddr reports whether only processes on this machine can connect to an address.
+func isLoopbackAddr(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return !ok || tcp.IP.IsLoopback()
 }
 
 // open listens on an address. An address that other machines can reach needs insecure. Errors say

@@ -4,8 +4,10 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"time"
 
+	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/format/fileio"
 )
 
@@ -25,6 +27,13 @@ type options struct {
 	limits        Limits
 	memory        int64 // limit in bytes, as in limitMemory
 	files         fileio.Config
+
+	tls            *TLS // nil without TLS
+	openHealth     bool
+	plainListener  net.Listener
+	plainPeers     []cluster.Task
+	clientClusters []netip.Prefix
+	audit          *AuditLog // nil for none
 
 	receiveWindow  int64 // in bytes; 0 for the default
 	receiveMaxWait time.Duration

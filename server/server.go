@@ -18,6 +18,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/worker"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/internal/transport/samehost"
+	"github.com/weft-ml/weft/internal/trust"
 	"github.com/weft-ml/weft/kernel"
 	_ "github.com/weft-ml/weft/kernels" // every operation that a task can run
 	"github.com/weft-ml/weft/status"
@@ -54,12 +56,16 @@ type Server struct {
 	receives *rpc.ReceiveLimiter // limiter of all connections of the task
 	conns    *rpc.Connections
 	// connections for large tensors, so that other calls do not wait for them
-	large      *rpc.Connections
-	lender     *samehost.Lender   // passes tensors to other tasks on this machine
-	borrower   *samehost.Borrower // receives tensors from them
-	rpc        *rpc.Server
-	health     *rpc.Health
-	unregister []func() // remove the targets of this process that lead here
+	large          *rpc.Connections
+	lender         *samehost.Lender   // passes tensors to other tasks on this machine
+	borrower       *samehost.Borrower // receives tensors from them
+	rpc            *rpc.Server
+	health         *rpc.Health
+	secure         *secureServer // nil without TLS
+	loopback       bool          // only processes on this machine can connect
+	plain          net.Listener  // for tasks without TLS; nil for none
+	clientClusters []netip.Prefix
+	unregister     []func() // remove the targets of this process that lead here
 
 	mu    sync.Mutex
 	state state // guarded by mu
@@ -94,6 +100,11 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	certs, err := newSecure(o, def.Self())
+	if err != nil {
+		files.Close()
+		return nil, err
+	}
 	listener, err := listen(&def, o)
 	if err != nil {
 		files.Close()
@@ -102,12 +113,19 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	s := &Server{
 		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), files: files, grace: o.grace, receives: rpc.NewReceiveLimiter(),
 		lender: samehost.NewLender(o.log), borrower: samehost.NewBorrower(o.log), stopped: make(chan struct{}),
+		secure: certs, loopback: isLoopbackAddr(listener.Addr()), clientClusters: o.clientClusters,
 	}
 	if o.receiveWindow > 0 {
 		s.receives.SetWindow(o.receiveWindow, o.receiveMaxWait)
 	}
 	s.conns, s.large = rpc.NewConnections(s.receives), rpc.NewConnections(s.receives)
 	s.conns.Keepalive, s.large.Keepalive = o.limits.keepalive(), o.limits.keepalive()
+	if certs != nil {
+		s.conns.Credentials, s.large.Credentials = certs.credentials, certs.credentials
+		if o.plainListener != nil && len(certs.plain) > 0 {
+			s.plain = &plainListener{o.plainListener, &trust.Principal{Role: trust.Task, Task: certs.plain[0]}}
+		}
+	}
 	s.gate.rest = s.memory.release
 	s.task, err = task.New(task.Config{
 		Task: def.Self(), Cluster: def.Cluster, CPUDevices: def.CPUDevices, Kernels: kernel.Default, Files: files, Connect: s.connect,
@@ -121,6 +139,7 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 		return nil, err
 	}
 	s.register(&o.limits)
+	s.guard(o)
 	return s, nil
 }
 
@@ -174,6 +193,9 @@ func (s *Server) Start() error {
 	}
 	s.state = started
 	s.health.SetServing(true)
+	if s.secure != nil {
+		s.secure.creds.Watch()
+	}
 	go s.serve()
 	return nil
 }
@@ -181,6 +203,15 @@ func (s *Server) Start() error {
 // serve accepts connections until the server is stopped.
 func (s *Server) serve() {
 	defer close(s.stopped)
+	var plain sync.WaitGroup
+	defer plain.Wait()
+	if s.plain != nil {
+		plain.Go(func() {
+			if err := s.rpc.Serve(s.plain); err != nil && !errors.Is(err, rpc.ErrServerStopped) {
+				s.log.Error("tasks without TLS can no longer connect", "error", err)
+			}
+		})
+	}
 	if err := s.rpc.Serve(s.listener); err != nil && !errors.Is(err, rpc.ErrServerStopped) {
 		s.err = status.Unavailablef("the server of %v no longer accepts connections: %w", s.def.Self(), err)
 	}
@@ -228,8 +259,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.gate.close(ctx)
 	s.closeRoles(ctx)
 	s.closeConnections()
+	if s.secure != nil {
+		s.secure.creds.Close()
+	}
 	s.files.Close()
 	if was == created {
+		if s.plain != nil {
+			s.plain.Close()
+		}
 		s.listener.Close()
 		close(s.stopped)
 	}
@@ -280,7 +317,15 @@ func (s *Server) connect(spec cluster.Spec, self cluster.Task) (task.Network, er
 	if _, bound, _ := net.SplitHostPort(s.Address()); self != s.def.Self() && port != bound {
 		return nil, status.InvalidArgumentf("Requested port %s differs from expected port %s", port, bound)
 	}
-	return network{rpc.NewPeers(spec, s.conns), rpc.NewPeers(spec, s.large), s.borrower}, nil
+	main, large := rpc.NewPeers(spec, s.conns), rpc.NewPeers(spec, s.large)
+	if self != s.def.Self() {
+		if err := s.checkCluster(spec); err != nil {
+			return nil, err
+		}
+		nameOf := func(t cluster.Task) cluster.Task { return s.ownName(spec, t) }
+		main.NameOf, large.NameOf = nameOf, nameOf
+	}
+	return network{main, large, s.borrower}, nil
 }
 
 // network calls the tasks of a cluster over gRPC, and reads large tensors from the memory of tasks

@@ -21,7 +21,7 @@ func (m *Master) MakeCallable(ctx context.Context, req *pb.MakeCallableRequest) 
 	if err := m.recent.Track(req.GetRequestId(), "MakeCallable (Master)", req.GetSessionHandle()); err != nil {
 		return nil, err
 	}
-	s, err := m.use(req.GetSessionHandle())
+	s, err := m.use(ctx, req.GetSessionHandle())
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (m *Master) RunCallable(ctx context.Context, req *message.RunCallableReques
 	if err := m.recent.Track(req.RequestID, "RunCallable (Master)", req.Session); err != nil {
 		return nil, err
 	}
-	s, err := m.use(req.Session)
+	s, err := m.use(ctx, req.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -170,8 +170,8 @@ func (s *session) callable(handle int64) (*callable, error) {
 
 // ReleaseCallable drops a prepared step, and its graphs on all tasks once no run uses it. An
 // unknown handle is no error.
-func (m *Master) ReleaseCallable(_ context.Context, req *pb.ReleaseCallableRequest) (*pb.ReleaseCallableResponse, error) {
-	s, err := m.use(req.GetSessionHandle())
+func (m *Master) ReleaseCallable(ctx context.Context, req *pb.ReleaseCallableRequest) (*pb.ReleaseCallableResponse, error) {
+	s, err := m.use(ctx, req.GetSessionHandle())
 	if err != nil {
 		return nil, err
 	}

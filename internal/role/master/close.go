@@ -6,13 +6,15 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/peer"
+	"github.com/weft-ml/weft/internal/trust"
 	"github.com/weft-ml/weft/status"
 )
 
 // CloseSession closes a session and cancels its steps.
 func (m *Master) CloseSession(ctx context.Context, req *pb.CloseSessionRequest) (*pb.CloseSessionResponse, error) {
-	s := m.remove(req.GetSessionHandle())
-	if s == nil {
+	s := m.session(ctx, req.GetSessionHandle())
+	if s == nil || m.remove(s.handle) == nil {
 		return nil, status.Abortedf("Session %s is not found. Possibly, this master has restarted.", req.GetSessionHandle())
 	}
 	s.close(ctx, closedByClient)
@@ -21,16 +23,19 @@ func (m *Master) CloseSession(ctx context.Context, req *pb.CloseSessionRequest) 
 }
 
 // Reset drops the resources in the given containers on all tasks that satisfy the filters, and
-// closes all sessions.
+// closes all sessions. A client's request concerns its tenant alone.
 func (m *Master) Reset(ctx context.Context, req *pb.ResetRequest) (*pb.ResetResponse, error) {
 	filters, err := parseFilters(req.GetDeviceFilters())
 	if err != nil {
 		return nil, err
 	}
+	var sessions []*session
 	m.mu.Lock()
-	sessions := m.sessions
-	if sessions != nil {
-		m.sessions = map[string]*session{}
+	for handle, s := range m.sessions {
+		if s.concerns(ctx) {
+			sessions = append(sessions, s)
+			delete(m.sessions, handle)
+		}
 	}
 	m.mu.Unlock()
 	m.cleanupAll(ctx, filters.tasks(m.Workers.Tasks(), m.Task), req.GetContainer())
@@ -44,6 +49,7 @@ func (m *Master) Reset(ctx context.Context, req *pb.ResetRequest) (*pb.ResetResp
 
 // cleanupAll clears containers on the given tasks. Errors are logged.
 func (m *Master) cleanupAll(ctx context.Context, tasks []cluster.Task, containers []string) {
+	caller := trust.FromContext(ctx)
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -51,7 +57,11 @@ func (m *Master) cleanupAll(ctx context.Context, tasks []cluster.Task, container
 		wg.Go(func() {
 			w, err := m.Workers.Worker(task)
 			if err == nil {
-				_, err = w.CleanupAll(ctx, &pb.CleanupAllRequest{Container: containers})
+				req := &pb.CleanupAllRequest{Container: containers}
+				if delegate(caller, req); caller != nil && caller.Role == trust.Operator {
+					peer.DelegateAll(req)
+				}
+				_, err = w.CleanupAll(ctx, req)
 			}
 			if err != nil {
 				m.Log.Error("Worker CleanupAll failed", "task", task, "error", err)
@@ -65,7 +75,7 @@ func (m *Master) cleanupAll(ctx context.Context, tasks []cluster.Task, container
 // of all tasks of the cluster.
 func (m *Master) ListDevices(ctx context.Context, req *pb.ListDevicesRequest) (*pb.ListDevicesResponse, error) {
 	if handle := req.GetSessionHandle(); handle != "" {
-		s := m.session(handle)
+		s := m.session(ctx, handle)
 		if s == nil {
 			return nil, status.InvalidArgumentf("Session %s is not found. Possibly, this master has restarted.", handle)
 		}

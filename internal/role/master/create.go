@@ -2,8 +2,6 @@ package master
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -11,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/peer"
+	"github.com/weft-ml/weft/internal/trust"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -60,7 +59,7 @@ func (m *Master) newSession(ctx context.Context, config *pb.ConfigProto, target 
 		return nil, err
 	}
 	s := &session{
-		master: m, handle: fmt.Sprintf("%016x", rand.Uint64()), config: config, task: m.Task, workers: m.Workers,
+		master: m, handle: newHandle(), owner: trust.FromContext(ctx), config: config, task: m.Task, workers: m.Workers,
 		requestKeys: map[uint64]*requestKey{}, plans: map[string]*plan{}, partials: map[string]*partialRun{},
 		callables: map[int64]*callable{}, running: map[*step]struct{}{}, idle: make(chan struct{}),
 	}
@@ -109,10 +108,10 @@ func (s *session) useOwnCluster(target string) error {
 	if scheme, rest, ok := strings.Cut(target, "://"); ok && strings.HasPrefix(scheme, "grpc") {
 		address = rest
 	}
-	var self []cluster.Task
-	for _, t := range spec.Tasks() {
-		if spec.Address(t) == address {
-			self = append(self, t)
+	self := tasksAt(spec, address)
+	if len(self) == 0 { // the client has dialled a proxy
+		if own := s.master.Cluster.Address(s.master.Task); own != "" {
+			self = tasksAt(spec, own)
 		}
 	}
 	switch {
@@ -133,6 +132,17 @@ func (s *session) useOwnCluster(target string) error {
 	s.task, s.ownCluster = self[0], true
 	s.workers, err = s.master.Connect(spec, s.task)
 	return err
+}
+
+// tasksAt returns the tasks with an address.
+func tasksAt(spec cluster.Spec, address string) []cluster.Task {
+	var out []cluster.Task
+	for _, t := range spec.Tasks() {
+		if spec.Address(t) == address {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // createWorkerSessions creates the session on all its tasks.
@@ -157,10 +167,12 @@ func (s *session) createWorkerSessions(ctx context.Context) error {
 		if s.ownCluster {
 			def.Cluster = s.config.GetClusterDef()
 		}
-		_, err := w.CreateWorkerSession(ctx, &pb.CreateWorkerSessionRequest{
+		req := &pb.CreateWorkerSessionRequest{
 			SessionHandle: s.handle, ServerDef: def, IsolateSessionState: isolate, ClusterDeviceAttributes: shared,
 			MasterTask: s.task.String(), MasterIncarnation: int64(s.client.attrs.Incarnation),
-		})
+		}
+		delegate(s.owner, req)
+		_, err := w.CreateWorkerSession(ctx, req)
 		return err
 	})
 }

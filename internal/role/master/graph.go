@@ -86,8 +86,8 @@ func (s *session) logPlacement(line string) {
 
 // ExtendSession adds nodes to a session's graph, all or none. Nodes with state stay on their
 // devices.
-func (m *Master) ExtendSession(_ context.Context, req *pb.ExtendSessionRequest) (*pb.ExtendSessionResponse, error) {
-	s, err := m.use(req.GetSessionHandle())
+func (m *Master) ExtendSession(ctx context.Context, req *pb.ExtendSessionRequest) (*pb.ExtendSessionResponse, error) {
+	s, err := m.use(ctx, req.GetSessionHandle())
 	if err != nil {
 		return nil, err
 	}

@@ -153,16 +153,21 @@ func (m *Master) Close(ctx context.Context) {
 	}
 }
 
-// session returns the session of a handle, or nil.
-func (m *Master) session(handle string) *session {
+// session returns the session of a handle. It returns nil if there is none, or if it is not the
+// caller's.
+func (m *Master) session(ctx context.Context, handle string) *session {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.sessions[handle]
+	s := m.sessions[handle]
+	m.mu.Unlock()
+	if s == nil || !s.mayUse(ctx) {
+		return nil
+	}
+	return s
 }
 
 // use returns the session of a handle and marks it as used.
-func (m *Master) use(handle string) (*session, error) {
-	s := m.session(handle)
+func (m *Master) use(ctx context.Context, handle string) (*session, error) {
+	s := m.session(ctx, handle)
 	if s == nil {
 		return nil, status.Abortedf("Session %s is not found.", handle)
 	}

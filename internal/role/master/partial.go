@@ -28,7 +28,7 @@ func (m *Master) PartialRunSetup(ctx context.Context, req *pb.PartialRunSetupReq
 	if err := m.recent.Track(req.GetRequestId(), "PartialRunSetup (Master)", req.GetSessionHandle()); err != nil {
 		return nil, err
 	}
-	s, err := m.use(req.GetSessionHandle())
+	s, err := m.use(ctx, req.GetSessionHandle())
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (m *Master) runStep(ctx context.Context, req *message.RunStepRequest) (*mes
 	if err := m.recent.Track(req.RequestID, "RunStep (Master)", req.Session); err != nil {
 		return nil, err
 	}
-	s, err := m.use(req.Session)
+	s, err := m.use(ctx, req.Session)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/peer"
+	"github.com/weft-ml/weft/internal/trust"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -16,6 +17,7 @@ import (
 type session struct {
 	master   *Master
 	handle   string
+	owner    *trust.Principal // has created the session; nil if it has no certificate
 	config   *pb.ConfigProto
 	task     cluster.Task // the master's name in the session's cluster
 	workers  Workers

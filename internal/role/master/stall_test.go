@@ -26,7 +26,7 @@ const readsVariable = `
 
 // blame is the beginning of the error of a step of readsVariable while the parameter server is
 // stopped: of the three unfinished tasks, it names that one first.
-var blame = regexp.MustCompile(`^Operation timed out\. Step \d+ of session [0-9a-f]{16} waits for:
+var blame = regexp.MustCompile(`^Operation timed out\. Step \d+ of session [0-9a-f]{32} waits for:
   /job:ps/replica:0/task:0 at \S+: no answer to RunGraph \(\d+ nodes, such as [^)]+\), nor to GetStatus within \d+m?s; never heard of
   /job:worker/replica:0/task:[01]`)
 

@@ -99,6 +99,7 @@ func New(cfg Config) (*Task, error) {
 func (t *Task) Close(ctx context.Context) {
 	t.Master.Close(ctx)
 	t.Worker.Close()
+	t.Worker.ClearTenants()
 	for _, d := range t.Devices {
 		d.Resources.ClearAll()
 	}

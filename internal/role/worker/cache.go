@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/status"
@@ -24,6 +25,7 @@ type responseCache struct {
 // cached is a response, or a pending one.
 type cached struct {
 	step   int64
+	caller cluster.Task       // that has made the request
 	cancel context.CancelFunc // cancels the wait for the response
 	done   chan struct{}      // closed when resp and err are set
 	resp   any
@@ -45,7 +47,7 @@ func remember[Resp any](
 			return nil, status.ResourceExhaustedf("%d responses have not been acknowledged", maxCached)
 		}
 		own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		entry = &cached{step: step, cancel: cancel, done: make(chan struct{})}
+		entry = &cached{step: step, caller: callerOf(ctx), cancel: cancel, done: make(chan struct{})}
 		c.byID[request] = entry
 		go func() {
 			defer close(entry.done)
@@ -54,6 +56,9 @@ func remember[Resp any](
 		}()
 	}
 	c.mu.Unlock()
+	if entry.caller != callerOf(ctx) {
+		return nil, status.Errorf(status.PermissionDenied, "request ID %d is that of another task", request)
+	}
 	select {
 	case <-entry.done:
 	case <-ctx.Done():
@@ -69,11 +74,11 @@ func remember[Resp any](
 	return resp, nil
 }
 
-// drop removes the response to a request.
-func (c *responseCache) drop(request int64) {
+// drop removes the response to a request of a task.
+func (c *responseCache) drop(request int64, caller cluster.Task) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if entry := c.byID[request]; entry != nil {
+	if entry := c.byID[request]; entry != nil && entry.caller == caller {
 		entry.cancel()
 		delete(c.byID, request)
 	}
@@ -92,9 +97,9 @@ func (c *responseCache) dropStep(step int64) {
 }
 
 // MarkRecvFinished acknowledges a response.
-func (w *Worker) MarkRecvFinished(_ context.Context, req *pb.MarkRecvFinishedRequest) (*pb.MarkRecvFinishedResponse, error) {
+func (w *Worker) MarkRecvFinished(ctx context.Context, req *pb.MarkRecvFinishedRequest) (*pb.MarkRecvFinishedResponse, error) {
 	if w.cache != nil {
-		w.cache.drop(req.GetRequestId())
+		w.cache.drop(req.GetRequestId(), callerOf(ctx))
 	}
 	return &pb.MarkRecvFinishedResponse{}, nil
 }

@@ -35,6 +35,9 @@ func (w *Worker) RecvBuf(ctx context.Context, req *pb.RecvBufRequest) (*pb.RecvB
 }
 
 func (w *Worker) recvBuf(ctx context.Context, req *pb.RecvBufRequest) (*pb.RecvBufResponse, error) {
+	if err := w.checkReceiver(ctx, req.GetSrcDevice(), req.GetDstDevice()); err != nil {
+		return nil, err
+	}
 	key := req.GetBufRendezvousKey()
 	if err := w.recent.Track(req.GetRequestId(), "RecvBuf (GrpcWorker)", key); err != nil {
 		return nil, err
@@ -122,6 +125,9 @@ func (w *Worker) CompleteGroup(ctx context.Context, req *pb.CompleteGroupRequest
 	if err != nil {
 		return nil, err
 	}
+	if err := w.checkMember(ctx, d.Name); err != nil {
+		return nil, err
+	}
 	d.Type = req.GetDeviceType()
 	g, err := w.Collectives.CompleteGroup(ctx, &collective.Member{
 		Device: d, Group: kernel.CollectiveGroup{Key: req.GetGroupKey(), Size: req.GetGroupSize(), Rank: -1},
@@ -146,6 +152,9 @@ func (w *Worker) CompleteGroup(ctx context.Context, req *pb.CompleteGroupRequest
 func (w *Worker) CompleteInstance(ctx context.Context, req *pb.CompleteInstanceRequest) (*pb.CompleteInstanceResponse, error) {
 	shape, err := pbconv.ShapeFromProto(req.GetShape())
 	if err != nil {
+		return nil, err
+	}
+	if err := w.checkMember(ctx, req.GetDevice()); err != nil {
 		return nil, err
 	}
 	in := &collective.Instance{

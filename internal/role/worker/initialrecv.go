@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/requestid"
@@ -100,6 +101,7 @@ func (w *Worker) recvBatch(ctx context.Context, req *message.RecvTensorRequest, 
 	if err := w.recent.Track(req.RequestID, "RecvTensor (GrpcWorker)", req.Key); err != nil {
 		return nil, err
 	}
+	caller := callerOf(ctx)
 	for _, text := range keys {
 		key, err := kernel.ParseKey(text)
 		if err != nil {
@@ -107,6 +109,11 @@ func (w *Worker) recvBatch(ctx context.Context, req *message.RecvTensorRequest, 
 		}
 		if err := w.checkProducer(key, text); err != nil {
 			return nil, err
+		}
+		if caller != (cluster.Task{}) {
+			if err := w.checkReceiver(ctx, key.SendDevice, key.RecvDevice); err != nil {
+				return nil, err
+			}
 		}
 	}
 	st, err := w.steps.addReceiver(req.StepID)

@@ -47,6 +47,9 @@ func (w *Worker) recvTensor(ctx context.Context, req *message.RecvTensorRequest)
 	if err != nil {
 		return nil, err
 	}
+	if err := w.checkReceiver(ctx, key.SendDevice, key.RecvDevice); err != nil {
+		return nil, err
+	}
 	if err := w.checkProducer(key, req.Key); err != nil {
 		return nil, err
 	}
@@ -112,7 +115,10 @@ func (w *Worker) isOurs(deviceName string) bool {
 var cleanedUp = &pb.CleanupGraphResponse{}
 
 // CleanupGraph ends a step. An unknown step is no error.
-func (w *Worker) CleanupGraph(_ context.Context, req *pb.CleanupGraphRequest) (*pb.CleanupGraphResponse, error) {
+func (w *Worker) CleanupGraph(ctx context.Context, req *pb.CleanupGraphRequest) (*pb.CleanupGraphResponse, error) {
+	if !w.steps.admits(req.GetStepId(), callerOf(ctx)) {
+		return cleanedUp, nil
+	}
 	if w.cache != nil {
 		w.cache.dropStep(req.GetStepId())
 	}

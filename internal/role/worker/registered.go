@@ -50,7 +50,7 @@ type unit struct {
 
 // RegisterGraph compiles a partition for this task. Every node must name its device.
 func (w *Worker) RegisterGraph(ctx context.Context, req *pb.RegisterGraphRequest) (*pb.RegisterGraphResponse, error) {
-	s, err := w.session(req.GetSessionHandle(), req.GetCreateWorkerSessionCalled())
+	s, err := w.session(ctx, req.GetSessionHandle(), req.GetCreateWorkerSessionCalled())
 	if err != nil {
 		return nil, err
 	}
@@ -272,8 +272,8 @@ func (s *session) graph(handle string) (*registered, error) {
 }
 
 // DeregisterGraph drops a graph. A run that uses it continues.
-func (w *Worker) DeregisterGraph(_ context.Context, req *pb.DeregisterGraphRequest) (*pb.DeregisterGraphResponse, error) {
-	s, err := w.session(req.GetSessionHandle(), req.GetCreateWorkerSessionCalled())
+func (w *Worker) DeregisterGraph(ctx context.Context, req *pb.DeregisterGraphRequest) (*pb.DeregisterGraphResponse, error) {
+	s, err := w.session(ctx, req.GetSessionHandle(), req.GetCreateWorkerSessionCalled())
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func (w *Worker) runGraph(ctx context.Context, req *message.RunGraphRequest, res
 	if err := w.recent.Track(req.RequestID, method, req.GraphHandle); err != nil {
 		return err
 	}
-	s, err := w.session(req.Session, req.SessionCreated)
+	s, err := w.session(ctx, req.Session, req.SessionCreated)
 	if err != nil {
 		return err
 	}

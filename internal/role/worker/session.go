@@ -10,6 +10,7 @@ import (
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/device"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -25,6 +26,11 @@ type session struct {
 	// devices of other tasks that functions can use, with their incarnations
 	shared map[string]uint64
 	parts  *functionParts
+
+	owner  cluster.Task // the master, if it calls over the network with a certificate
+	tenant string       // for which the master acts; "" for none
+	// names in the session's own cluster, by those in the task's; nil for none
+	aliases map[cluster.Task]cluster.Task
 
 	master            string // task of the master that created the session; "" if unknown
 	masterIncarnation int64
@@ -53,10 +59,18 @@ func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSe
 		return nil, status.InvalidArgumentf("Session must be non-empty.")
 	}
 	s, err := w.makeSession(req)
+	if err == nil {
+		err = w.checkMaster(ctx, s)
+	}
 	if err != nil {
 		return nil, err
 	}
+	s.owner = callerOf(ctx)
 	w.mu.Lock()
+	if old := w.sessions[s.handle]; old != nil && old.owner != s.owner {
+		w.mu.Unlock()
+		return nil, status.Errorf(status.PermissionDenied, "another master has a session %s", s.handle)
+	}
 	stale := w.staleLocked(s.master, s.masterIncarnation)
 	_, exists := w.sessions[s.handle]
 	if !exists && !w.closed {
@@ -93,8 +107,10 @@ func (w *Worker) staleLocked(master string, incarnation int64) []*session {
 }
 
 func (w *Worker) makeSession(req *pb.CreateWorkerSessionRequest) (*session, error) {
-	task, peers, devices := w.Task, w.Peers, w.Devices
+	tenant, _ := peer.Delegated(req)
+	task, peers, devices := w.Task, w.Peers, w.tenantDevices(tenant)
 	def := req.GetServerDef()
+	var names map[cluster.Task]cluster.Task
 	isolate := req.GetIsolateSessionState()
 	if jobs := def.GetCluster().GetJob(); len(jobs) > 0 {
 		spec, err := cluster.FromJobs(func(yield func(string, map[int32]string) bool) {
@@ -114,12 +130,13 @@ func (w *Worker) makeSession(req *pb.CreateWorkerSessionRequest) (*session, erro
 		if peers, err = w.Connect(spec, task); err != nil {
 			return nil, err
 		}
+		names = aliases(w.Cluster, spec)
 	}
 	if isolate || task != w.Task {
 		devices = privateDevices(devices, task, isolate)
 	}
 	s := newSession(req.GetSessionHandle(), task, peers, devices)
-	s.private = isolate
+	s.private, s.tenant, s.aliases = isolate, tenant, names
 	s.master, s.masterIncarnation = req.GetMasterTask(), req.GetMasterIncarnation()
 	if len(def.GetCluster().GetJob()) == 0 {
 		w.compareSpecs(req)
@@ -177,7 +194,13 @@ func privateDevices(devices []*kernel.Device, task cluster.Task, isolate bool) [
 
 // DeleteWorkerSession drops a session with its graphs and steps. An unknown session is no error,
 // because it may have been lost in a restart.
-func (w *Worker) DeleteWorkerSession(_ context.Context, req *pb.DeleteWorkerSessionRequest) (*pb.DeleteWorkerSessionResponse, error) {
+func (w *Worker) DeleteWorkerSession(ctx context.Context, req *pb.DeleteWorkerSessionRequest) (*pb.DeleteWorkerSessionResponse, error) {
+	w.mu.Lock()
+	s := w.sessions[req.GetSessionHandle()]
+	w.mu.Unlock()
+	if s == nil || s.owner != callerOf(ctx) {
+		return &pb.DeleteWorkerSessionResponse{}, nil
+	}
 	w.remove(req.GetSessionHandle())
 	return &pb.DeleteWorkerSessionResponse{}, nil
 }
@@ -214,14 +237,18 @@ func (w *Worker) drop(s *session) {
 
 // session returns the session of a request, or the shared one for masters that do not create
 // sessions.
-func (w *Worker) session(handle string, created bool) (*session, error) {
+func (w *Worker) session(ctx context.Context, handle string, created bool) (*session, error) {
+	caller := callerOf(ctx)
 	if !created || handle == "" {
+		if caller != (cluster.Task{}) {
+			return nil, status.Errorf(status.PermissionDenied, "a task with a certificate must create a session before it uses one")
+		}
 		return w.legacy, nil
 	}
 	w.mu.Lock()
 	s, ok := w.sessions[handle]
 	w.mu.Unlock()
-	if !ok {
+	if !ok || !s.admits(caller) {
 		return nil, w.sessionNotFound(handle)
 	}
 	s.touch()

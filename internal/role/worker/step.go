@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/runtime/collective"
 	"github.com/weft-ml/weft/internal/runtime/rendezvous"
 	"github.com/weft-ml/weft/status"
@@ -183,6 +184,18 @@ func (s *steps) scheduleAbort(st *step) {
 	st.timer = time.AfterFunc(abortDelay, func() {
 		st.abort(status.Abortedf("Step %d cancelled.  Cancelling rendezvous.", st.id).Derive())
 	})
+}
+
+// admits reports whether a task may end a step. Any may end one that no master has started, or that
+// does not exist.
+func (s *steps) admits(id int64, caller cluster.Task) bool {
+	if caller == (cluster.Task{}) {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.byID[id]
+	return st == nil || st.session == nil || st.session.admits(caller)
 }
 
 // cleanup ends a step at the master's request.

@@ -129,6 +129,8 @@ type Worker struct {
 	closed   bool                // guarded by mu
 	watching bool                // watchLeases has been started; guarded by mu
 	sessions map[string]*session // guarded by mu
+	// devices with the resources of each tenant; guarded by mu
+	tenants map[string][]*kernel.Device
 }
 
 // New returns a worker. The caller must call Close.
@@ -188,14 +190,15 @@ func (w *Worker) GetStatus(_ context.Context, req *pb.GetStatusRequest) (*pb.Get
 	return resp, nil
 }
 
-// CleanupAll drops the resources in the given containers of all devices that sessions share;
+// CleanupAll drops the resources in the given containers of all devices that sessions of the tenant
+// share;
 // without a container, those in the default one.
-func (w *Worker) CleanupAll(_ context.Context, req *pb.CleanupAllRequest) (*pb.CleanupAllResponse, error) {
+func (w *Worker) CleanupAll(ctx context.Context, req *pb.CleanupAllRequest) (*pb.CleanupAllResponse, error) {
 	containers := req.GetContainer()
 	if len(containers) == 0 {
 		containers = []string{""}
 	}
-	for _, d := range w.Devices {
+	for _, d := range w.cleanedDevices(ctx, req) {
 		for _, name := range containers {
 			d.Resources.Clear(name)
 		}

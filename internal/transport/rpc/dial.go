@@ -45,26 +45,42 @@ type Conn struct {
 // Dial returns a connection to the server at address, "host:port". It has a receive limiter of its
 // own.
 func Dial(address string) (*Conn, error) {
-	return connect(address, NewReceiveLimiter(), nil, cluster.Task{})
+	return connect(address, NewReceiveLimiter(), nil)
 }
 
 // DialSecure is Dial with TLS. The server must be the given task, or any task if that is zero.
 func DialSecure(address string, creds *secure.Credentials, task cluster.Task) (*Conn, error) {
-	return connect(address, NewReceiveLimiter(), creds, task)
+	return connect(address, NewReceiveLimiter(), over(creds, task, address))
 }
 
-// connect returns a connection, with TLS unless creds is nil.
-func connect(address string, limiter *ReceiveLimiter, creds *secure.Credentials, task cluster.Task) (*Conn, error) {
+// An Upgrade secures a connection that has been established, or closes it.
+type Upgrade func(context.Context, net.Conn) (net.Conn, error)
+
+// DialWith is Dial over connections that upgrade returns.
+func DialWith(address string, upgrade Upgrade) (*Conn, error) {
+	return connect(address, NewReceiveLimiter(), upgrade)
+}
+
+// over returns the upgrade to TLS, nil without certificates.
+func over(creds *secure.Credentials, task cluster.Task, address string) Upgrade {
+	if creds == nil {
+		return nil
+	}
+	return func(ctx context.Context, nc net.Conn) (net.Conn, error) { return creds.Client(ctx, nc, task, address) }
+}
+
+// connect returns a connection, with TLS if upgrade is not nil.
+func connect(address string, limiter *ReceiveLimiter, upgrade Upgrade) (*Conn, error) {
 	if err := cluster.CheckAddress(address); err != nil {
 		return nil, err
 	}
 	dialer := &net.Dialer{KeepAliveConfig: keepAlive, Control: control}
 	client := grpch2.NewClient(address, func(ctx context.Context) (net.Conn, error) {
 		nc, err := dialer.DialContext(ctx, "tcp", address)
-		if err != nil || creds == nil {
+		if err != nil || upgrade == nil {
 			return nc, err
 		}
-		return creds.Client(ctx, nc, task, address)
+		return upgrade(ctx, nc)
 	})
 	return &Conn{address: address, client: client, limiter: limiter}, nil
 }

@@ -57,7 +57,7 @@ func (c *Connections) To(address string, task cluster.Task) (*Conn, error) {
 	if conn, ok := c.conns[to]; ok {
 		return conn, nil
 	}
-	conn, err := connect(address, c.limiter, creds, to.task)
+	conn, err := connect(address, c.limiter, over(creds, task, address))
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +79,10 @@ func (c *Connections) Close() {
 
 // Peers holds the clients of the tasks of a cluster.
 type Peers struct {
+	// NameOf returns the name of a task in its certificate; nil for the name in the cluster. It is
+	// set before the first use.
+	NameOf func(cluster.Task) cluster.Task
+
 	cluster cluster.Spec
 	conns   *Connections
 
@@ -103,13 +107,21 @@ func (p *Peers) Worker(task cluster.Task) (*WorkerClient, error) {
 	if address == "" {
 		return nil, status.InvalidArgumentf("the cluster has no task %v", task)
 	}
-	conn, err := p.conns.To(address, task)
+	conn, err := p.conns.To(address, p.certified(task))
 	if err != nil {
 		return nil, err
 	}
 	c := NewWorkerClient(conn, task.String())
 	p.tasks[task], p.byName[task.String()] = c, c
 	return c, nil
+}
+
+// certified returns the name of a task in its certificate.
+func (p *Peers) certified(task cluster.Task) cluster.Task {
+	if p.NameOf == nil {
+		return task
+	}
+	return p.NameOf(task)
 }
 
 // Named returns the client of a task, "/job:ps/replica:0/task:0". It does not wait for a

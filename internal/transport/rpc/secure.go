@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 
+	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/internal/transport/secure"
 	"github.com/weft-ml/weft/internal/trust"
@@ -23,11 +24,13 @@ func principalOf(nc net.Conn) *trust.Principal {
 type Guard struct {
 	Credentials *secure.Credentials
 	Policy      trust.Policy
+	// InCluster reports whether the cluster has a task. Other tasks may call nothing.
+	InCluster func(cluster.Task) bool
 	// ConnectionRefused is called for a client that has no certificate that is accepted; may be
 	// nil.
 	ConnectionRefused func(nc net.Conn, err error)
-	// Checked is called for each call that the table refuses, and for those that it allows if
-	// Strict is set. An error refuses the call. It may be nil.
+	// Checked is called for each call, with the error of the table. It returns that of the call. It
+	// may be nil.
 	Checked func(ctx context.Context, p *trust.Principal, path string, err error) error
 }
 
@@ -38,7 +41,12 @@ const plaintextAdvice = "this task asks for TLS. TensorFlow's clients cannot spe
 // Guard makes a server ask for certificates and check every call by the table. It must be called
 // before Serve.
 func (s *Server) Guard(g *Guard) {
-	s.Secure = func(nc net.Conn) net.Conn { return g.Credentials.Server(nc) }
+	s.Secure = func(nc net.Conn) net.Conn {
+		if principalOf(nc) != nil { // a listener for tasks without TLS has accepted it
+			return nc
+		}
+		return g.Credentials.Server(nc)
+	}
 	s.Refused = func(nc net.Conn, err error) string {
 		if g.ConnectionRefused != nil {
 			g.ConnectionRefused(nc, err)
@@ -51,6 +59,9 @@ func (s *Server) Guard(g *Guard) {
 	s.Authorize = func(c *grpch2.Caller, path string) (code uint32, text string) {
 		p := trust.FromContext(c.Context)
 		_, err := g.Policy.Check(p, path)
+		if err == nil && p.Role == trust.Task && !g.InCluster(p.Task) {
+			err = status.Errorf(status.PermissionDenied, "%v is not a task of the cluster", p)
+		}
 		if g.Checked != nil {
 			err = g.Checked(c.Context, p, path, err)
 		}
