@@ -26,10 +26,17 @@ func main() {
 	err := rootFor(os.Args[0]).ExecuteContext(ctx)
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "weft: "+err.Error())
+		if _, reported := errors.AsType[exitError](err); !reported {
+			fmt.Fprintln(os.Stderr, "weft: "+err.Error())
+		}
 		os.Exit(exitStatus(err))
 	}
 }
+
+// exitError is an exit status whose reason has been printed.
+type exitError struct{ status int }
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
 
 // usageError is an error in the command line.
 type usageError struct{ error }
@@ -37,6 +44,9 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 func exitStatus(err error) int {
+	if e, ok := errors.AsType[exitError](err); ok {
+		return e.status
+	}
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
 	}
