@@ -28,7 +28,8 @@ type options struct {
 	memory        int64 // limit in bytes, as in limitMemory
 	files         fileio.Config
 
-	tls            *TLS // nil without TLS
+	tls            *TLS                   // nil without TLS
+	tlsOf          func(cluster.Task) TLS // sets tls; may be nil
 	openHealth     bool
 	plainListener  net.Listener
 	plainPeers     []cluster.Task

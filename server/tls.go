@@ -35,6 +35,10 @@ type TLS struct {
 // tenant its own variables.
 func WithTLS(t TLS) Option { return func(o *options) { o.tls = &t } }
 
+// WithTaskTLS is WithTLS for several servers, such as those of [StartCluster]: it calls of with the
+// task of each.
+func WithTaskTLS(of func(cluster.Task) TLS) Option { return func(o *options) { o.tlsOf = of } }
+
 // WithOpenHealth makes a server with TLS answer health checks without a client certificate.
 func WithOpenHealth() Option { return func(o *options) { o.openHealth = true } }
 
@@ -77,6 +81,10 @@ type secureServer struct {
 
 // newSecure returns the certificates of a task; nil without TLS.
 func newSecure(o *options, self cluster.Task) (*secureServer, error) {
+	if o.tlsOf != nil {
+		t := o.tlsOf(self)
+		o.tls = &t
+	}
 	if o.tls == nil {
 		return nil, nil //nolint:nilnil // see above
 	}
@@ -141,6 +149,9 @@ type refusals struct{ log *slog.Logger }
 func (r *refusals) warn(nc net.Conn, err error) {
 	r.log.Warn("a connection was refused", "client", nc.RemoteAddr(), "why", err)
 }
+
+// Loopback reports whether only processes on this machine can connect to the server.
+func (s *Server) Loopback() bool { return s.loopback }
 
 // Reload reads the files of certificates again, if the server uses TLS. It does so by itself every
 // 10 seconds. Files that do not fit together leave the old certificates in use.

@@ -32,7 +32,9 @@ type demoFlags struct {
 	hidden      int
 	rate        float64
 	serversOnly bool
-	others      string // other flags on the command line, except --dir and --steps
+	tls         bool
+	certs       *demoCerts // nil without tls
+	others      string     // other flags on the command line, except --dir and --steps
 }
 
 const demoWorkers = 2
@@ -83,12 +85,23 @@ func newDemo() *cobra.Command {
 	flags.IntVar(&f.batch, "batch", 100, "images in one step")
 	flags.IntVar(&f.hidden, "hidden", 100, "hidden units")
 	flags.Float64Var(&f.rate, "rate", 0.5, "learning rate")
+	flags.BoolVar(&f.tls, "tls", false, "use TLS, with a CA and certificates that are made for this run")
 	flags.BoolVar(&f.serversOnly, "servers-only", false, "start only the cluster and show how to connect to it")
 	return cmd
 }
 
 func (f *demoFlags) run(ctx context.Context, scr *screen) error {
-	cl, err := server.StartCluster(map[string]int{"ps": 1, "worker": demoWorkers}, 1)
+	var opts []server.Option
+	if f.tls {
+		var err error
+		if f.certs, err = newDemoCerts(); err != nil {
+			return err
+		}
+		defer f.certs.remove()
+		opts = append(opts, server.WithTaskTLS(f.certs.task))
+		scr.line("made a CA and the certificates of three tasks and a client in %s", f.certs.dir)
+	}
+	cl, err := server.StartCluster(map[string]int{"ps": 1, "worker": demoWorkers}, 1, opts...)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,9 @@ import (
 // Exit statuses. Cluster managers decide by the status whether to restart a task: a status below
 // 128 means an error that a restart does not fix.
 const (
-	exitFault = 1  // the command failed
-	exitUsage = 64 // the command line is wrong
+	exitFault  = 1  // the command failed
+	exitUsage  = 64 // the command line is wrong
+	exitConfig = 78 // certificates or addresses do not allow a secure start
 )
 
 func main() {
@@ -43,9 +44,17 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// configError is an error in certificates, or in what is open to others.
+type configError struct{ error }
+
+func (e configError) Unwrap() error { return e.error }
+
 func exitStatus(err error) int {
 	if e, ok := errors.AsType[exitError](err); ok {
 		return e.status
+	}
+	if _, ok := errors.AsType[configError](err); ok {
+		return exitConfig
 	}
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage

@@ -121,7 +121,7 @@ func (r *replica) run(ctx context.Context) error {
 		ChiefOnlyHooks: []train.SessionRunHook{export},
 		// A replica uses only its own worker and the parameter servers, so it does not wait for the
 		// other workers.
-		SessionOptions: []weft.SessionOption{weft.WithDeviceFilters("/job:ps", fmt.Sprintf("/job:worker/task:%d", r.index))},
+		SessionOptions: append(r.flags.certs.options(), weft.WithDeviceFilters("/job:ps", fmt.Sprintf("/job:worker/task:%d", r.index))),
 	})
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func (f *demoFlags) evaluate(ctx context.Context, cl *server.Cluster, set *mnist
 	if err != nil {
 		return 0, err
 	}
-	sess, err := weft.NewSession(cl.Target("worker", 0), g)
+	sess, err := weft.NewSession(cl.Target("worker", 0), g, f.certs.options()...)
 	if err != nil {
 		return 0, err
 	}

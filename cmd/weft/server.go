@@ -40,6 +40,7 @@ type serverFlags struct {
 	memoryLimit byteSize
 	verbose     bool
 	files       fileFlags
+	tls         serverTLSFlags
 	parent      int // process id of the parent to end with; 0 for none
 	// announce reports that the task is ready
 	announce func(cmd *cobra.Command, s *server.Server, def cluster.ServerDef)
@@ -87,6 +88,7 @@ func newServer() *cobra.Command {
 	flags.IntVar(&f.logRate, "max-log-rate", 100, "lines of the log in one second; further lines are counted in one")
 	flags.Var(&f.memoryLimit, "memory-limit", "memory that the process may use, as in 3GiB; steps that need more fail; -1 for no limit (default 90 % of the machine or of the control group)")
 	f.files.add(flags)
+	f.tls.add(flags)
 	flags.IntVar(&f.parent, "parent", 0, "process id of the parent: the task ends when that process has ended")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log sessions and graphs as they come and go, and more details of the runtime")
 	return cmd
@@ -180,6 +182,35 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		return usageError{err}
 	}
 	opts = append(opts, files...)
+	secured, err := f.tls.options()
+	if err != nil {
+		return usageError{err}
+	}
+	opts = append(opts, secured...)
+	peers, plain, err := f.tls.peers()
+	if err != nil {
+		return err
+	}
+	if peers != nil {
+		opts = append(opts, peers)
+	}
+	if plain != nil {
+		defer plain.Close()
+	}
+	if f.tls.audit != "" {
+		auditLog, err := server.OpenAuditLog(f.tls.audit, cmd.ErrOrStderr(), f.tls.auditRequired, logger)
+		if err != nil {
+			return fmt.Errorf("--audit: %w", err)
+		}
+		defer auditLog.Close()
+		stop := reopenOnUser1(func() {
+			if err := auditLog.Reopen(); err != nil {
+				logger.Error("the audit log cannot be opened again", "error", err)
+			}
+		})
+		defer stop()
+		opts = append(opts, server.WithAudit(auditLog))
+	}
 	if f.insecure {
 		opts = append(opts, server.Insecure())
 	}
@@ -189,6 +220,16 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	s, err := server.New(def, opts...)
 	if err != nil {
 		return f.advise(err)
+	}
+	if f.tls.check {
+		for _, door := range f.doors(s.Loopback()) {
+			fmt.Fprintln(cmd.OutOrStdout(), door)
+		}
+		return s.Close()
+	}
+	if f.tls.given() {
+		stop := reloadOnHangUp(s.Reload)
+		defer stop()
 	}
 	if f.metrics != "" {
 		l, err := metrics.Listen(f.metrics, f.insecure)
@@ -225,8 +266,10 @@ func announce(cmd *cobra.Command, s *server.Server, def cluster.ServerDef) {
 // advise adds a hint to an error of starting a task.
 func (f *serverFlags) advise(err error) error {
 	switch code := status.CodeOf(err); {
+	case code == status.FailedPrecondition && f.tls.given():
+		return configError{err}
 	case code == status.FailedPrecondition && !f.insecure:
-		return fmt.Errorf("%w; use --insecure on a trusted network", err)
+		return configError{fmt.Errorf("%w; use certificates (--tls-cert, --tls-key, --tls-ca; 'weft cert' makes them), or --insecure on a trusted network", err)}
 	case code == status.FailedPrecondition && f.listen == "":
 		return fmt.Errorf("%w: --listen=HOST:PORT (0.0.0.0:PORT for all addresses)", err)
 	case code == status.AlreadyExists:
