@@ -180,6 +180,15 @@ metamorphic: ## Run PROGRAMS random programs in every way (ARGS="-first 10000");
 soak: ## Make 10,000 sessions and 100,000 steps, of which many are cancelled, and look for what is left
 	$(GO) test -tags invariants ./internal/role/master ./server -run Soak -v -timeout 60m -soak 100
 
+.PHONY: failpoints
+failpoints: ## Make each of 46 places fail, sleep and panic during steps (ARGS="-fail-steps 10" for a short run)
+	$(GO) test -tags failpoints ./server -run TestFailpoints -timeout $(TIMEOUT) $(ARGS)
+
+.PHONY: chaos
+chaos: ## Train while tasks are killed, stopped and cut off (ARGS="-seed 1 -duration 30m")
+	CGO_ENABLED=0 $(GO) build -trimpath -tags failpoints -o bin/weft-failpoints ./cmd/weft
+	$(GO) run ./internal/test/chaos -weft bin/weft-failpoints $(ARGS)
+
 .PHONY: probes
 probes: build ## Send requests that try to take all memory to a server (ARGS="-only queue -memory 1024")
 	$(GO) run ./internal/test/probes -weft bin/weft $(ARGS)

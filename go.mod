@@ -3,6 +3,7 @@ module github.com/weft-ml/weft
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/bufbuild/protocompile v0.14.1
 	github.com/golang/snappy v1.0.0
 	github.com/google/go-cmp v0.7.0

@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -52,7 +53,9 @@ func (f Files) open(path string, right Rights, flag int) (*File, error) {
 	}
 	var file *os.File
 	err = f.do(path, func() (err error) {
-		file, err = p.openRegular(flag, f.fs.fileMode())
+		if err = failpoint.Hit("fileio/open"); err == nil {
+			file, err = p.openRegular(flag, f.fs.fileMode())
+		}
 		return p.explain(err)
 	})
 	if err != nil {
@@ -134,6 +137,9 @@ func (f *File) Read(b []byte) (n int, err error) {
 }
 
 func (f *File) read(b []byte) (int, error) {
+	if err := failpoint.Hit("fileio/read"); err != nil {
+		return 0, err
+	}
 	if f.waits {
 		return readNow(f.f, b)
 	}
@@ -145,7 +151,9 @@ func (f *File) ReadAt(b []byte, offset int64) (n int, err error) {
 	for {
 		more := 0
 		err = f.files.do(f.path, func() (err error) {
-			more, err = f.f.ReadAt(b[n:min(len(b), n+piece)], offset+int64(n))
+			if err = failpoint.Hit("fileio/read-at"); err == nil {
+				more, err = f.f.ReadAt(b[n:min(len(b), n+piece)], offset+int64(n))
+			}
 			return err
 		})
 		if n += more; err != nil || n == len(b) {
@@ -159,7 +167,9 @@ func (f *File) Write(b []byte) (n int, err error) {
 	for {
 		more := 0
 		err = f.files.do(f.path, func() (err error) {
-			more, err = f.f.Write(b[n:min(len(b), n+piece)])
+			if err = failpoint.Hit("fileio/write"); err == nil {
+				more, err = f.f.Write(b[n:min(len(b), n+piece)])
+			}
 			return err
 		})
 		if n += more; err != nil || n == len(b) {
@@ -184,7 +194,14 @@ func (f *File) Size() (int64, error) {
 }
 
 // Sync waits until the contents are on disk.
-func (f *File) Sync() error { return f.error(f.files.do(f.path, f.f.Sync)) }
+func (f *File) Sync() error {
+	return f.error(f.files.do(f.path, func() error {
+		if err := failpoint.Hit("fileio/sync"); err != nil {
+			return err
+		}
+		return f.f.Sync()
+	}))
+}
 
 // Close closes the file.
 func (f *File) Close() error { return f.error(f.f.Close()) }

@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/internal/sys/memlimit"
 	"github.com/weft-ml/weft/status"
 )
@@ -136,7 +137,12 @@ func (f Files) Write(path string, contents []byte) error {
 
 // MakeDir creates a folder, whose parent must exist. It returns nil if the folder exists.
 func (f Files) MakeDir(path string) error {
-	err := f.change(path, func(p place) error { return p.mkdir(f.fs.dirMode()) })
+	err := f.change(path, func(p place) error {
+		if err := failpoint.Hit("fileio/mkdir"); err != nil {
+			return err
+		}
+		return p.mkdir(f.fs.dirMode())
+	})
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
@@ -166,6 +172,9 @@ func (f Files) MakeDirs(path string) error {
 func (f Files) Stat(path string) (fs.FileInfo, error) {
 	var info fs.FileInfo
 	err := f.look(path, func(p place) (err error) {
+		if err := failpoint.Hit("fileio/stat"); err != nil {
+			return err
+		}
 		info, err = p.stat()
 		return err
 	})
@@ -190,7 +199,12 @@ func (f Files) lstat(path string) (fs.FileInfo, error) {
 
 // Remove removes a file, a link or an empty folder.
 func (f Files) Remove(path string) error {
-	return Error(path, f.change(path, func(p place) error { return p.remove() }))
+	return Error(path, f.change(path, func(p place) error {
+		if err := failpoint.Hit("fileio/remove"); err != nil {
+			return err
+		}
+		return p.remove()
+	}))
 }
 
 // RemoveAll removes a folder with its contents. It follows no links. It returns nil if there is no
@@ -219,6 +233,9 @@ func (f Files) RemoveAll(path string) error {
 
 // Rename renames a file or folder, and replaces a file of the new name.
 func (f Files) Rename(from, to string) error {
+	if err := failpoint.Hit("fileio/rename"); err != nil {
+		return Error(to, err)
+	}
 	target, err := f.at(to, Writing)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -119,6 +120,9 @@ func (s *FS) dirMode() fs.FileMode {
 
 // acquire waits for the right to make a file call, until ctx ends. A nil ctx does not end.
 func (s *FS) acquire(ctx context.Context, path string) error {
+	if err := failpoint.Hit("fileio/acquire"); err != nil {
+		return err
+	}
 	select {
 	case s.slots <- struct{}{}:
 		return nil

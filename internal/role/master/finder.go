@@ -12,6 +12,7 @@ import (
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/peer"
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -102,6 +103,9 @@ func (f *finder) find(ctx context.Context, task cluster.Task) (devices, peer.Rel
 
 // describe asks a task once for its devices and its release.
 func (f *finder) describe(ctx context.Context, task cluster.Task, worker Worker) (devices, peer.Release, error) {
+	if err := failpoint.Hit("master/get-status"); err != nil {
+		return nil, peer.Unknown, err
+	}
 	req := &pb.GetStatusRequest{}
 	f.check.ask(req)
 	resp, err := worker.GetStatus(ctx, req)

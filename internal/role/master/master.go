@@ -26,6 +26,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/requestid"
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -177,6 +178,9 @@ func (m *Master) use(ctx context.Context, handle string) (*session, error) {
 
 // add registers a session under its handle.
 func (m *Master) add(s *session) error {
+	if err := failpoint.Hit("master/create-session"); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.sessions == nil {

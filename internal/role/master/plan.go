@@ -13,6 +13,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/role/peer"
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -82,6 +83,9 @@ func (m *Master) catch(err *error, doing string) {
 
 // split returns the pruned, optimized graph of a step, partitioned by task.
 func (s *session) split(p *plan, state *graphState, req planRequest) (map[string]*graph.Graph, error) {
+	if err := failpoint.Hit("master/make-plan"); err != nil {
+		return nil, err
+	}
 	g, err := connect(state.graph, req.connections, req.feeds)
 	if err != nil {
 		return nil, err
@@ -164,6 +168,9 @@ func (s *session) registerPartition(pt *planPartition, g *graph.Graph, collectiv
 		return err
 	}
 	pt.nodes = summarize(g)
+	if err := failpoint.Hit("master/register-graph"); err != nil {
+		return err
+	}
 	release := s.releases[pt.task]
 	pt.inSession = !release.Has(peer.NoWorkerSessions)
 	written, err := s.releases.defFor(g, pt.task)

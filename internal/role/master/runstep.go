@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/peer"
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -20,6 +21,9 @@ func (m *Master) RunStep(ctx context.Context, req *message.RunStepRequest) (*mes
 }
 
 func (m *Master) runStep(ctx context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {
+	if err := failpoint.Hit("master/run-step"); err != nil {
+		return nil, err
+	}
 	if err := m.recent.Track(req.RequestID, "RunStep (Master)", req.Session); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/requestid"
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -167,6 +168,10 @@ type starter interface {
 // startPartition runs the step on one task, without waiting for it. A request that can wait is sent
 // with the next Flush. done is called once.
 func (st *step) startPartition(i int, canWait bool, done func(*message.RunGraphResponse)) {
+	if err := failpoint.Hit("master/run-graph"); err != nil {
+		done(st.endPartition(i, nil, err))
+		return
+	}
 	request := st.request(i)
 	req := &request
 	req.CanWait = canWait

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 )
 
 // A session ends when its master says so. A request that ends a session can be lost with its link,
@@ -115,6 +117,9 @@ const leaseQuestions = 64
 
 // ask asks the master of a session whether it still has it.
 func (w *Worker) ask(s *session) (bool, error) {
+	if err := failpoint.Hit("worker/ask-master"); err != nil {
+		return false, err
+	}
 	master, err := s.peers.Peer(s.master)
 	if err != nil {
 		return false, err

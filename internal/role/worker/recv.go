@@ -8,6 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/requestid"
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -116,6 +117,9 @@ var cleanedUp = &pb.CleanupGraphResponse{}
 
 // CleanupGraph ends a step. An unknown step is no error.
 func (w *Worker) CleanupGraph(ctx context.Context, req *pb.CleanupGraphRequest) (*pb.CleanupGraphResponse, error) {
+	if err := failpoint.Hit("worker/cleanup"); err != nil {
+		return nil, err
+	}
 	if !w.steps.admits(req.GetStepId(), callerOf(ctx)) {
 		return cleanedUp, nil
 	}
@@ -166,6 +170,10 @@ func (r *run) fetch(key *kernel.Key, at kernel.FrameIter, done func(t tensor.Ten
 		err = status.Internalf("No worker known as %s", task)
 	}
 	if err != nil {
+		done(tensor.Tensor{}, false, err)
+		return
+	}
+	if err := failpoint.Hit("worker/request-tensor"); err != nil {
 		done(tensor.Tensor{}, false, err)
 		return
 	}

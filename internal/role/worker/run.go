@@ -10,6 +10,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/runtime/rendezvous"
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -90,6 +91,9 @@ func (w *Worker) runGraph(ctx context.Context, req *message.RunGraphRequest, res
 	if err := w.recent.Track(req.RequestID, method, req.GraphHandle); err != nil {
 		return err
 	}
+	if err := failpoint.Hit("worker/run-graph"); err != nil {
+		return err
+	}
 	s, err := w.session(ctx, req.Session, req.SessionCreated)
 	if err != nil {
 		return err
@@ -150,6 +154,9 @@ func (r *run) do(ctx context.Context, req *message.RunGraphRequest, resp *messag
 
 // store sends the tensors of the master to the nodes that receive them.
 func (r *run) store(sends []message.NamedTensor) error {
+	if err := failpoint.Hit("worker/store-feeds"); err != nil {
+		return err
+	}
 	for i := range sends {
 		key := sends[i].Name
 		if !r.graph.keys[key] {

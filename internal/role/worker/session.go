@@ -11,6 +11,7 @@ import (
 	"github.com/weft-ml/weft/device"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/peer"
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -55,6 +56,9 @@ func newSession(handle string, task cluster.Task, peers Peers, devices []*kernel
 // CreateWorkerSession creates a session; an existing one stays as it is. It drops the sessions of
 // an earlier incarnation of the same master, which can no longer do that itself.
 func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSessionRequest) (*pb.CreateWorkerSessionResponse, error) {
+	if err := failpoint.Hit("worker/create-session"); err != nil {
+		return nil, err
+	}
 	if req.GetSessionHandle() == "" {
 		return nil, status.InvalidArgumentf("Session must be non-empty.")
 	}
@@ -195,6 +199,9 @@ func privateDevices(devices []*kernel.Device, task cluster.Task, isolate bool) [
 // DeleteWorkerSession drops a session with its graphs and steps. An unknown session is no error,
 // because it may have been lost in a restart.
 func (w *Worker) DeleteWorkerSession(ctx context.Context, req *pb.DeleteWorkerSessionRequest) (*pb.DeleteWorkerSessionResponse, error) {
+	if err := failpoint.Hit("worker/delete-session"); err != nil {
+		return nil, err
+	}
 	w.mu.Lock()
 	s := w.sessions[req.GetSessionHandle()]
 	w.mu.Unlock()

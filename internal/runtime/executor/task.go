@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/sys/mono"
 	"github.com/weft-ml/weft/kernel"
@@ -104,7 +105,9 @@ func (t *task) call() {
 			t.err = t.panicked(t.node, v)
 		}
 	}()
-	t.err = t.node.kern.Compute(&t.ctx)
+	if t.err = failpoint.Hit("executor/kernel"); t.err == nil {
+		t.err = t.node.kern.Compute(&t.ctx)
+	}
 }
 
 func (t *task) callAsync() {

@@ -25,6 +25,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/internal/sys/mono"
 )
 
@@ -81,6 +82,9 @@ func Limit() int64 { return process.limit.Load() }
 // Take asks for n bytes that the caller is about to allocate. It returns false if the process would
 // exceed its limit. What is freed later need not be reported.
 func Take(n int64) bool {
+	if failpoint.Hit("membudget/take") != nil {
+		return false
+	}
 	if n < grain {
 		s := &shards[rand.Uint32()%uint32(len(shards))]
 		if s.taken.Add(n) < grain {

@@ -8,6 +8,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 )
 
 // Backoff between attempts to connect.
@@ -126,7 +128,11 @@ func (c *Client) connect(done chan struct{}, delay time.Duration) {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, connectTimeout)
 	defer cancel()
-	nc, err := c.dial(ctx)
+	var nc net.Conn
+	err := failpoint.Hit("grpch2/dial")
+	if err == nil {
+		nc, err = c.dial(ctx)
+	}
 	var conn *clientConn
 	if err == nil {
 		conn, err = handshake(ctx, c, nc)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 )
 
 // clientConn is a connection of a client.
@@ -32,6 +34,10 @@ func handshake(ctx context.Context, client *Client, nc net.Conn) (*clientConn, e
 	c := &clientConn{client: client, next: 1}
 	c.init(nc, c)
 	c.token.init(c.runReader)
+	if err := failpoint.Hit("grpch2/client-handshake"); err != nil {
+		nc.Close()
+		return nil, err
+	}
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
 	defer stop()
 	err := c.out.queueControl(appendOwnSettings([]byte(preface), false, 0))
@@ -171,6 +177,9 @@ func (c *clientConn) closeWhenDone() {
 
 // headersRead handles the headers or trailers of a response.
 func (c *clientConn) headersRead(id uint32, s *stream, f *fields, end bool) error {
+	if err := failpoint.Hit("grpch2/response-headers"); err != nil {
+		return err
+	}
 	if s == nil {
 		if !c.wasOpened(id) {
 			return protocolError("headers on a stream that was never opened")

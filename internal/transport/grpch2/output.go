@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 )
 
 const (
@@ -68,7 +70,10 @@ func (o *output) flushLocked() {
 	for !o.writing && len(o.queue) > 0 && o.err == nil {
 		buf := o.takeQueue()
 		o.mu.Unlock()
-		_, err := o.w.Write(buf)
+		err := failpoint.Hit("grpch2/write")
+		if err == nil {
+			_, err = o.w.Write(buf)
+		}
 		o.mu.Lock()
 		o.finishWrite(buf, err)
 	}
@@ -114,6 +119,7 @@ func (o *output) finishWrite(buf []byte, err error) {
 	o.writing = false
 	if err != nil {
 		o.fail(err)
+		o.w.Close() // ends the reader, and with it all calls, which may wait for answers
 	}
 	o.changed.Broadcast()
 }
@@ -128,6 +134,9 @@ func (o *output) fail(err error) {
 
 // queueControl queues frames that answer frames of the peer. The next flush writes them.
 func (o *output) queueControl(frames []byte) error {
+	if err := failpoint.Hit("grpch2/queue-control"); err != nil {
+		return err
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.queue = append(o.queue, frames...)
@@ -297,10 +306,10 @@ func (o *output) sendLarge(s *stream, frames frameSource, data [][]byte, left in
 // which is released during the call.
 func (o *output) writeVector(v net.Buffers, queued []byte) {
 	o.mu.Unlock()
-	var err error
-	if secure, ok := o.w.(SecureConn); ok {
+	err := failpoint.Hit("grpch2/write-large")
+	if secure, ok := o.w.(SecureConn); ok && err == nil {
 		err = secure.WriteBuffers(v)
-	} else {
+	} else if err == nil {
 		written := v
 		_, err = written.WriteTo(o.w)
 	}

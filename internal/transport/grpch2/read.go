@@ -3,10 +3,15 @@ package grpch2
 import (
 	"encoding/binary"
 	"errors"
+
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 )
 
 // readFrame reads one frame and handles it. The caller holds the read token.
 func (c *conn) readFrame() error {
+	if err := failpoint.Hit("grpch2/read"); err != nil {
+		return err
+	}
 	c.in.r.inFrame = false
 	if c.headersFrame.stream == 0 {
 		c.in.r.making.end()
@@ -227,6 +232,9 @@ func (c *conn) abortEnded(s *stream) error {
 
 // readData reads a DATA frame into the memory of its message.
 func (c *conn) readData(h frameHeader) error {
+	if err := failpoint.Hit("grpch2/read-data"); err != nil {
+		return err
+	}
 	if h.stream == 0 {
 		return protocolError("DATA on stream 0")
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 )
 
 // A Method handles the calls of one path.
@@ -158,6 +160,10 @@ func (s *Server) isStopping() bool {
 
 // accept starts to serve a connection.
 func (s *Server) accept(nc net.Conn) {
+	if failpoint.Hit("grpch2/accept") != nil {
+		nc.Close()
+		return
+	}
 	if !s.admit(nc) {
 		return
 	}

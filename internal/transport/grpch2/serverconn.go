@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/internal/sys/mono"
 )
 
@@ -87,6 +88,9 @@ func (c *serverConn) run() {
 
 // handshake reads the connection preface and the first SETTINGS, and sends the settings.
 func (c *serverConn) handshake() error {
+	if err := failpoint.Hit("grpch2/server-handshake"); err != nil {
+		return err
+	}
 	limit := cmp.Or(c.server.Limits.Handshake, handshakeTimeout)
 	deadline := time.Now().Add(limit)
 	if err := c.secureHandshake(deadline); err != nil {
@@ -130,6 +134,9 @@ func (c *serverConn) goAwayRead(uint32, errCode, string) {}
 
 // headersRead starts a call.
 func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) error {
+	if err := failpoint.Hit("grpch2/request-headers"); err != nil {
+		return err
+	}
 	switch {
 	case id%2 == 0:
 		return protocolError("a client's stream has an even number")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/internal/sys/mono"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/status"
@@ -109,7 +110,13 @@ func response[Resp any](ctx context.Context, c *caller, method string, out *grpc
 		return nil, c.explain(ctx, method, responseStatus(out), out.FromServer)
 	}
 	resp := new(Resp)
-	if err := receive(out.Body, resp); err != nil {
+	err := failpoint.Hit("rpc/decode-response")
+	if err != nil {
+		out.Body.Discard()
+	} else {
+		err = receive(out.Body, resp)
+	}
+	if err != nil {
 		return nil, c.explain(ctx, method, responseError(err), true)
 	}
 	if failure := bodyError(resp); failure != nil {

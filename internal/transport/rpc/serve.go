@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/peer"
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/internal/trust"
 	"github.com/weft-ml/weft/status"
@@ -79,6 +80,11 @@ func withRollback[Req, Resp any](
 				_ = c.Reply(failed(status.Internalf("panic while serving %s: %v", method, v)))
 			}
 		}()
+		if err := failpoint.Hit("rpc/serve"); err != nil {
+			c.Request().Discard()
+			_ = c.Reply(failed(status.From(err)))
+			return
+		}
 		req := new(Req)
 		body := c.Request().(*receiveBuffer) //nolint:forcetypeassert // see newBody
 		defer body.releaseGrant()
@@ -114,6 +120,9 @@ func requestError(err error) *status.Error {
 // respond encodes a response. Its bytes share memory with data until they are sent.
 func respond(req, resp any) (out grpch2.Outcome, data encoded) {
 	data, err := encode(resp)
+	if err == nil {
+		err = failpoint.Hit("rpc/encode-response")
+	}
 	if err != nil {
 		return failed(encodeError(req, err)), data
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 )
 
 // writeTimeout bounds a write to the socket of a lender.
@@ -36,6 +38,9 @@ type elementReader interface {
 
 // dial opens the channel of a handshake.
 func (b *Borrower) dial(r *reply) (*channel, error) {
+	if err := failpoint.Hit("samehost/dial"); err != nil {
+		return nil, err
+	}
 	name, ok := strings.CutPrefix(r.socket, socketPrefix)
 	if _, err := hex.DecodeString(name); !ok || err != nil || len(r.secret) != secretSize {
 		return nil, errMalformed
@@ -56,6 +61,9 @@ func (b *Borrower) dial(r *reply) (*channel, error) {
 
 // handshake identifies the lender and finds out how its memory can be read.
 func (c *channel) handshake(ctx context.Context, secret []byte, b *Borrower) error {
+	if err := failpoint.Hit("samehost/borrower-handshake"); err != nil {
+		return err
+	}
 	if err := c.conn.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return err
 	}
@@ -95,6 +103,9 @@ func (c *channel) handshake(ctx context.Context, secret []byte, b *Borrower) err
 
 // shareSlots creates slots and sends their memory to the lender.
 func (c *channel) shareSlots() error {
+	if err := failpoint.Hit("samehost/share-slots"); err != nil {
+		return err
+	}
 	s, file, err := newSlots()
 	if err != nil {
 		return err

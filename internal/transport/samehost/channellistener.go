@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 )
 
 const (
@@ -61,6 +63,9 @@ func (l *channelListener) accept() {
 
 // addConn registers a connection. It reports false after close, or if there are too many.
 func (l *channelListener) addConn(conn *net.UnixConn) bool {
+	if failpoint.Hit("samehost/accept") != nil {
+		return false
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || len(l.conns) == maxChannels {
@@ -80,6 +85,9 @@ func (l *channelListener) removeConn(conn *net.UnixConn) {
 // serve performs the handshake, writes tensors to pipes and takes returned leases, until the
 // borrower closes the channel. The borrower may still fetch leases as bytes afterwards.
 func (l *channelListener) serve(conn *net.UnixConn) error {
+	if err := failpoint.Hit("samehost/lender-handshake"); err != nil {
+		return err
+	}
 	if err := conn.SetReadDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -71,6 +72,9 @@ func NewLender(log *slog.Logger) *Lender {
 // Lend replaces a large tensor of a response by a lease, if the request offers to borrow, and
 // reports whether it did. To a borrower without a channel it adds a handshake instead.
 func (l *Lender) Lend(req *message.RecvTensorRequest, resp *message.RecvTensorResponse) bool {
+	if failpoint.Hit("samehost/lend") != nil {
+		return false
+	}
 	if req.Transport == nil {
 		return false
 	}
@@ -163,6 +167,9 @@ func (l *Lender) listen() *channelListener {
 // FetchLeased answers a request for a leased tensor that could not be read. It returns neither a
 // response nor an error for any other request.
 func (l *Lender) FetchLeased(req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
+	if err := failpoint.Hit("samehost/fetch-leased"); err != nil {
+		return nil, err
+	}
 	if req.Transport == nil {
 		return nil, nil //nolint:nilnil // see above
 	}
