@@ -28,12 +28,15 @@ def main():
     parser.add_argument(
         "--mix", action="append", default=[], help="run only on this mix of servers"
     )
+    parser.add_argument(
+        "--file", dest="files", action="append", default=[], help="only tests of test_FILE.py"
+    )
     parser.add_argument("--server", help="command line of a server instead of bin/weft")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one test")
     parser.add_argument("--list", action="store_true", help="list the tests")
     args = parser.parse_args()
 
-    tests = list(find(args.names, args.mix, args.server))
+    tests = list(find(args.names, args.mix, args.server, args.files))
     if args.list:
         print("\n".join(name_of(t) for t in tests))
         return
@@ -42,8 +45,8 @@ def main():
     result.close()
 
 
-def find(names, mixes, server):
-    """Yields the tests of all test_*.py files, once for each of their mixes of servers."""
+def find(names, mixes, server, files):
+    """Yields the tests of test_*.py files, once for each of their mixes of servers."""
     from interop import clustertest
 
     if server:
@@ -51,6 +54,8 @@ def find(names, mixes, server):
     loader = unittest.TestLoader()
     here = pathlib.Path(__file__).parent
     for path in sorted(here.glob("test_*.py")):
+        if files and path.stem[len("test_") :] not in files:
+            continue
         module = __import__(f"interop.{path.stem}", fromlist=["*"])
         for case in list(vars(module).values()):
             if not (

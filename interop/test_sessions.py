@@ -85,9 +85,8 @@ class Sessions(ClusterTest):
         never = tf.get_variable("never", [1], use_resource=False)
         sess = self.session()
         kind = tf.errors.InvalidArgumentError
-        self.assert_raises(
-            kind, "Matrix size-incompatible", product, {x: np.ones((2, 4))}, session=sess
-        )
+        # the text of TensorFlow 2.4 and earlier differs in the rest
+        self.assert_raises(kind, "In[0]", product, {x: np.ones((2, 4))}, session=sess)
         self.assert_raises(kind, "node product", product, {x: np.ones((2, 4))}, session=sess)
         self.assert_raises(kind, "not finite", checked, {x: [1.0, np.inf]}, session=sess)
         self.assert_raises(

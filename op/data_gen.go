@@ -865,6 +865,15 @@ func ExperimentalIgnoreErrorsDataset(s *Scope, inputDataset Output, outputTypes 
 	return out(s.Add("ExperimentalIgnoreErrorsDataset", []Arg{One(inputDataset)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
+// ExperimentalIteratorGetDevice returns the name of the device of an iterator.
+//
+//	resource  resource
+//	→
+//	device    string  []
+func ExperimentalIteratorGetDevice(s *Scope, resource Output) Output {
+	return out(s.Add("ExperimentalIteratorGetDevice", []Arg{One(resource)}, nil), 0)
+}
+
 // ExperimentalLatencyStatsDataset creates a dataset that may record the latency of its elements.
 //
 //	inputDataset  variant

@@ -710,6 +710,20 @@ func ClipByValue(s *Scope, t Output, clipValueMin Output, clipValueMax Output) O
 	return out(s.Add("ClipByValue", []Arg{One(t), One(clipValueMin), One(clipValueMax)}, nil), 0)
 }
 
+// CompareAndBitpack compares values with a threshold and packs eight results along the last dimension into a byte, the first one as the highest bit. TensorFlow 2 lacks it.
+//
+//	input      T  […,?]
+//	threshold  T  []
+//	→
+//	output     uint8
+//
+// where
+//
+//	T  bool, float16, float32, float64, int8, int16, int32, int64
+func CompareAndBitpack(s *Scope, input Output, threshold Output) Output {
+	return out(s.Add("CompareAndBitpack", []Arg{One(input), One(threshold)}, nil), 0)
+}
+
 // ComplexAttr is an optional argument of [Complex].
 type ComplexAttr func(opdef.Attrs)
 

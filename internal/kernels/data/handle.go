@@ -25,13 +25,15 @@ func init() {
 			Stateful: true, Shape: opdef.ScalarShape,
 		}, newFromStringHandle[*Iterator])
 	}
-	kernel.RegisterFunc(opdef.Def{
-		Name: "IteratorGetDevice", Doc: "Returns the name of the device of an iterator.",
-		In: []string{"resource: resource"}, Out: []string{"device: string"}, Stateful: true, Shape: opdef.ScalarShape,
-	}, func(ctx *kernel.Context) error {
-		ctx.SetOutput(0, tensor.Scalar(ctx.Device.Name))
-		return nil
-	})
+	for _, name := range []string{"IteratorGetDevice", "ExperimentalIteratorGetDevice"} {
+		kernel.RegisterFunc(opdef.Def{
+			Name: name, Doc: "Returns the name of the device of an iterator.",
+			In: []string{"resource: resource"}, Out: []string{"device: string"}, Stateful: true, Shape: opdef.ScalarShape,
+		}, func(ctx *kernel.Context) error {
+			ctx.SetOutput(0, tensor.Scalar(ctx.Device.Name))
+			return nil
+		})
+	}
 }
 
 func toStringHandle[T kernel.Resource](ctx *kernel.Context) error {
