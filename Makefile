@@ -168,6 +168,10 @@ fuzz: ## Fuzz every parser for FUZZTIME each
 		done; \
 	done
 
+.PHONY: fuzz-night
+fuzz-night: ## Fuzz for MINUTES, from the target where the last run stopped; adds the time up in .ci/fuzz-hours
+	.ci/fuzz $(or $(MINUTES),480)
+
 .PHONY: fuzz-ops
 fuzz-ops: build $(VENV_READY) ## Try random operations against TensorFlow (ARGS="--tries 50000")
 	$(VENV)/bin/python -m interop.fuzz $(ARGS)
