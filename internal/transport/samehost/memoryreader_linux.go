@@ -41,6 +41,10 @@ func readWord(pid int, address uint64) (uint64, error) {
 	return binary.NativeEndian.Uint64(b[:]), err
 }
 
+// unmappedUser is the ID under which all users of other user namespaces appear. Two processes with
+// it need not belong to the same user.
+const unmappedUser = 65534
+
 // peerProcess returns the ID of the process at the other end of a Unix socket, which must belong to
 // the same user. The ID is 0 if the process is in a container with process IDs of its own.
 func peerProcess(conn *net.UnixConn) (pid int, err error) {
@@ -55,6 +59,8 @@ func peerProcess(conn *net.UnixConn) (pid int, err error) {
 	switch {
 	case err != nil:
 		return 0, err
+	case cred.Uid == unmappedUser:
+		return 0, fmt.Errorf("the user of process %d is unknown in this user namespace, or is user %d", cred.Pid, unmappedUser)
 	case int(cred.Uid) != os.Geteuid():
 		return 0, fmt.Errorf("process %d belongs to user %d instead of %d", cred.Pid, cred.Uid, os.Geteuid())
 	}
