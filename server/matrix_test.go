@@ -90,8 +90,8 @@ func (m *matrix) request(path string) any {
 		return &message.RunCallableRequest{Session: m.session, Handle: 1}
 	case "ReleaseCallable":
 		return &pb.ReleaseCallableRequest{SessionHandle: m.session}
-	case "GetStatus":
-		return &pb.GetStatusRequest{}
+	case "GetStatus", "GetTask", "GetCluster":
+		return &pb.GetStatusRequest{} // any empty message
 	case "CreateWorkerSession":
 		return &pb.CreateWorkerSessionRequest{SessionHandle: m.worker, MasterTask: "/job:worker/replica:0/task:1", MasterIncarnation: 1}
 	case "DeleteWorkerSession":

@@ -150,9 +150,11 @@ func (s *Server) register(limits *Limits) {
 	s.rpc.Limits, s.rpc.IsTaskAddress = limits.wire(), newTaskAddresses(s.def.Cluster).has
 	rpc.RegisterMaster(s.rpc, m, s.log)
 	rpc.RegisterWorker(s.rpc, gatedWorker{s.task.Worker, s.gate}, s.log)
+	about := &inspection{s, rpc.NewPeers(s.def.Cluster, s.conns), time.Now()}
+	rpc.RegisterInspection(s.rpc, about, s.log)
 	s.health = rpc.RegisterHealth(s.rpc)
 	open := func(*pb.ConfigProto, *slog.Logger) (rpc.Master, func(context.Context), error) {
-		return m, func(context.Context) {}, nil
+		return inspectedMaster{m, about}, func(context.Context) {}, nil
 	}
 	s.unregister = []func(){rpc.RegisterTarget(s.Target(), open), rpc.RegisterTarget("grpc://"+s.Address(), open)}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/transport/secure"
 	"github.com/weft-ml/weft/server"
@@ -34,6 +35,14 @@ func (f *clientTLSFlags) credentials(log *slog.Logger) (*secure.Credentials, err
 		return nil, configError{err}
 	}
 	return c, nil
+}
+
+// targetOptions returns the options for a target; none without a certificate.
+func (f *clientTLSFlags) targetOptions() []weft.TargetOption {
+	if f.files.Cert == "" && f.files.Key == "" && f.files.CA == "" {
+		return nil
+	}
+	return []weft.TargetOption{weft.WithTLS(weft.TLS{Cert: f.files.Cert, Key: f.files.Key, CA: f.files.CA, Trust: f.files.Trust})}
 }
 
 // serverTLSFlags are the flags of weft server about certificates and rights.

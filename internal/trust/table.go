@@ -75,6 +75,7 @@ const (
 	masterService = "/tensorflow.MasterService/"
 	workerService = "/tensorflow.WorkerService/"
 	eagerService  = "/tensorflow.eager.EagerService/"
+	inspection    = "/weft.v1.Inspection/"
 )
 
 // Paths of HTTP requests.
@@ -124,6 +125,8 @@ var Methods = []Method{
 	{eagerService + "RunComponentFunction", [NumRoles]Rule{Own, Master, Never, Never, Never}, ""},
 	{eagerService + "KeepAlive", [NumRoles]Rule{Own, Master, Never, Never, Never}, ""},
 	{eagerService + "CloseContext", [NumRoles]Rule{Own, Master, Always, Never, Never}, ""},
+	{inspection + "GetTask", [NumRoles]Rule{Never, Always, Always, Always, Never}, ""},
+	{inspection + "GetCluster", [NumRoles]Rule{Never, Always, Always, Always, Never}, ""},
 	{Metrics, [NumRoles]Rule{Never, Never, Always, Always, OpenOnly}, FlagMetrics},
 	{Drain, [NumRoles]Rule{Never, Never, Always, Never, Never}, ""},
 	{Quit, [NumRoles]Rule{Never, Never, Always, Never, Never}, ""},

@@ -3,6 +3,7 @@ package master
 import (
 	"context"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -59,7 +60,7 @@ func (m *Master) newSession(ctx context.Context, config *pb.ConfigProto, target 
 		return nil, err
 	}
 	s := &session{
-		master: m, handle: newHandle(), owner: trust.FromContext(ctx), config: config, task: m.Task, workers: m.Workers,
+		master: m, handle: newHandle(), created: time.Now(), owner: trust.FromContext(ctx), config: config, task: m.Task, workers: m.Workers,
 		requestKeys: map[uint64]*requestKey{}, plans: map[string]*plan{}, partials: map[string]*partialRun{},
 		callables: map[int64]*callable{}, running: map[*step]struct{}{}, idle: make(chan struct{}),
 	}

@@ -17,6 +17,7 @@ import (
 type session struct {
 	master   *Master
 	handle   string
+	created  time.Time
 	owner    *trust.Principal // has created the session; nil if it has no certificate
 	config   *pb.ConfigProto
 	task     cluster.Task // the master's name in the session's cluster

@@ -47,10 +47,9 @@ func Delegated(m proto.Message) (tenant, principal string) {
 			if n < 0 {
 				return tenant, principal
 			}
-			switch number {
-			case fieldTenant:
+			if number == fieldTenant {
 				tenant = text
-			case fieldPrincipal:
+			} else if number == fieldPrincipal {
 				principal = text
 			}
 			b = b[n:]

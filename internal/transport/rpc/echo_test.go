@@ -56,6 +56,14 @@ func (e echo) ReleaseCallable(_ context.Context, req *pb.ReleaseCallableRequest)
 	return echoed(e, req, &pb.ReleaseCallableResponse{})
 }
 
+func (e echo) GetTask(_ context.Context, req *pb.GetTaskRequest) (*pb.TaskInfo, error) {
+	return echoed(e, req, &pb.TaskInfo{})
+}
+
+func (e echo) GetCluster(_ context.Context, req *pb.GetClusterRequest) (*pb.ClusterInfo, error) {
+	return echoed(e, req, &pb.ClusterInfo{})
+}
+
 func (e echo) GetStatus(_ context.Context, req *pb.GetStatusRequest) (*pb.GetStatusResponse, error) {
 	return echoed(e, req, &pb.GetStatusResponse{})
 }

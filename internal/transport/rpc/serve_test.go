@@ -274,6 +274,7 @@ func serve(t testing.TB, e echo) *Conn {
 	return serveWith(t, func(s *Server) {
 		RegisterMaster(s, e, discard)
 		RegisterWorker(s, e, discard)
+		RegisterInspection(s, e, discard)
 	})
 }
 

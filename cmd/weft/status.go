@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-ml/weft"
+)
+
+// statusTimeout bounds the wait for a target that cannot be reached.
+const statusTimeout = 15 * time.Second
+
+func newStatus() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "status TARGET",
+		Short: "Show what the tasks of a cluster do and for whom they wait",
+		Long: "Ask a task of Weft, such as grpc://localhost:2222, for the state of all tasks of its cluster: sessions, running steps and " +
+			"the tasks that they wait for, variables, queues and memory. The exit status is 1 if a task does not answer.",
+		Args: exactly("TARGET"),
+	}
+	output := outputFlag(cmd)
+	var tls clientTLSFlags
+	tls.add(cmd.Flags())
+	resources := cmd.Flags().Bool("resources", false, "list each variable, queue and table")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx, cancel := context.WithTimeout(cmd.Context(), statusTimeout)
+		defer cancel()
+		tasks, err := weft.ClusterStatus(ctx, args[0], tls.targetOptions()...)
+		if err != nil {
+			return err
+		}
+		if err := show(cmd, *output, tasks, func(w io.Writer) { printStatus(w, tasks, *resources) }); err != nil {
+			return err
+		}
+		for i := range tasks {
+			if tasks[i].Error != "" {
+				return exitError{exitFault}
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+func printStatus(w io.Writer, tasks []weft.TaskStatus, resources bool) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "TASK\tADDRESS\tSTATE\tUP\tMEMORY\tDEVICES\tSESSIONS\tSTEPS\tVARIABLES")
+	for i := range tasks {
+		printTask(table, &tasks[i])
+	}
+	_ = table.Flush() // an error shows in the next write
+	for i := range tasks {
+		t := &tasks[i]
+		if t.Error != "" {
+			fmt.Fprintf(w, "\n%s does not answer: %s\n", shortTask(t.Name), t.Error)
+		}
+		for _, s := range t.Sessions {
+			printSession(w, t, &s)
+		}
+		if resources {
+			printResources(w, t)
+		}
+	}
+}
+
+func printTask(w io.Writer, t *weft.TaskStatus) {
+	name := shortTask(t.Name)
+	switch {
+	case t.Error != "":
+		fmt.Fprintf(w, "%s\t%s\tsilent\t\t\t\t\t\t\n", name, t.Address)
+		return
+	case !t.Weft:
+		fmt.Fprintf(w, "%s\t%s\tTensorFlow\t\t\t%d\t\t\t\n", name, t.Address, len(t.Devices))
+		return
+	}
+	steps, variables, bytes := 0, 0, int64(0)
+	for i := range t.Sessions {
+		steps += len(t.Sessions[i].Steps)
+	}
+	for i := range t.Resources {
+		if t.Resources[i].Kind == "variable" {
+			variables++
+			bytes += t.Resources[i].Bytes
+		}
+	}
+	fmt.Fprintf(w, "%s\t%s\tup\t%v\t%s\t%d\t%d\t%d\t%d (%s)\n", name, t.Address, t.Uptime.Round(time.Second), mebibytes(t.Memory), len(t.Devices),
+		len(t.Sessions), steps, variables, mebibytes(bytes))
+}
+
+func printSession(w io.Writer, t *weft.TaskStatus, s *weft.SessionStatus) {
+	owner := ""
+	if s.Owner != "" {
+		owner = " of " + s.Owner
+	}
+	fmt.Fprintf(w, "\nsession %s…%s at %s: %d nodes, open for %v\n", s.Handle, owner, shortTask(t.Name), s.Nodes, s.Age.Round(time.Second))
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		what := "running"
+		if st.Failed {
+			what = "failed, still running"
+		}
+		fmt.Fprintf(w, "  step %d, %s for at least %v, waits for:\n", st.ID, what, st.Running.Round(time.Second))
+		for _, wait := range st.Waits {
+			why := "answers, unfinished"
+			if wait.Silent != "" {
+				why = "SILENT: " + wait.Silent
+			}
+			at := ""
+			if wait.Address != "" {
+				at = " at " + wait.Address
+			}
+			fmt.Fprintf(w, "    %s%s: %s; %s\n", shortTask(wait.Task), at, wait.Call, why)
+		}
+	}
+}
+
+func printResources(w io.Writer, t *weft.TaskStatus) {
+	if len(t.Resources) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s:\n", shortTask(t.Name))
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i := range t.Resources {
+		r := &t.Resources[i]
+		size := ""
+		switch {
+		case r.Kind == "queue":
+			size = fmt.Sprintf("%d elements", r.Elements)
+		case r.Bytes > 0:
+			size = fmt.Sprintf("%d bytes", r.Bytes)
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", r.Kind, r.Name, r.DType, r.Shape, size)
+	}
+	_ = table.Flush() // an error shows in the next write
+}
+
+// shortTask returns "ps/0" for "/job:ps/replica:0/task:0".
+func shortTask(name string) string {
+	job, task, ok := strings.Cut(strings.TrimPrefix(name, "/job:"), "/replica:0/task:")
+	if !ok {
+		return name
+	}
+	return job + "/" + task
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

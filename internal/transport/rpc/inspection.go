@@ -1,0 +1,39 @@
+package rpc
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/weft-ml/weft/internal/proto/pb"
+)
+
+// InspectionService is the name of the service for those who operate a cluster.
+const InspectionService = "weft.v1.Inspection"
+
+// Full names of the methods of Inspection.
+const (
+	MethodGetTask    = "/" + InspectionService + "/GetTask"
+	MethodGetCluster = "/" + InspectionService + "/GetCluster"
+)
+
+// Inspection describes a task and its cluster.
+type Inspection interface {
+	GetTask(context.Context, *pb.GetTaskRequest) (*pb.TaskInfo, error)
+	GetCluster(context.Context, *pb.GetClusterRequest) (*pb.ClusterInfo, error)
+}
+
+// RegisterInspection registers Inspection with a server. Panics of i are logged.
+func RegisterInspection(s *Server, i Inspection, logger *slog.Logger) {
+	unary(s, logger, MethodGetTask, i.GetTask)
+	unary(s, logger, MethodGetCluster, i.GetCluster)
+}
+
+// GetTask asks the task to describe itself.
+func (c *WorkerClient) GetTask(ctx context.Context, req *pb.GetTaskRequest) (*pb.TaskInfo, error) {
+	return invoke[pb.TaskInfo](ctx, &c.caller, MethodGetTask, req)
+}
+
+// GetCluster asks the server to describe its cluster.
+func (c *MasterClient) GetCluster(ctx context.Context, req *pb.GetClusterRequest) (*pb.ClusterInfo, error) {
+	return invoke[pb.ClusterInfo](ctx, &c.caller, MethodGetCluster, req)
+}
