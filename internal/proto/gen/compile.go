@@ -43,8 +43,8 @@ func compile(ctx context.Context, dir string) (linker.Files, error) {
 	return compiler.Compile(ctx, paths...)
 }
 
-// generate runs protoc-gen-go on the files and returns its output by file name.
-func generate(ctx context.Context, root string, files linker.Files) (map[string][]byte, error) {
+// generate runs protoc-gen-go on the files and returns its output by directory and file name.
+func generate(ctx context.Context, root string, files linker.Files) (map[string]map[string][]byte, error) {
 	in, err := proto.Marshal(request(files))
 	if err != nil {
 		return nil, err
@@ -64,12 +64,16 @@ func generate(ctx context.Context, root string, files linker.Files) (map[string]
 	if response.Error != nil {
 		return nil, errors.New("protoc-gen-go: " + response.GetError())
 	}
-	code := make(map[string][]byte)
+	code := make(map[string]map[string][]byte)
+	for _, dir := range outputDirs() {
+		code[dir] = map[string][]byte{}
+	}
 	for _, f := range response.File {
-		if got := path.Dir(f.GetName()); got != outputDir {
-			return nil, fmt.Errorf("%s: go_package must be %s/%s", f.GetName(), module, outputDir)
+		to := code[path.Dir(f.GetName())]
+		if to == nil {
+			return nil, fmt.Errorf("%s: go_package must be in %s/ and one of %s", f.GetName(), module, outputDirs())
 		}
-		code[filepath.Base(f.GetName())] = []byte(f.GetContent())
+		to[filepath.Base(f.GetName())] = []byte(f.GetContent())
 	}
 	return code, nil
 }

@@ -1,5 +1,5 @@
 // Command protogen compiles the .proto sources in proto/ and writes their Go code to
-// internal/proto/pb.
+// internal/proto.
 //
 // It needs no installed tools: the compiler is a library, and protoc-gen-go is a tool of this
 // module at the version in go.mod. With -check it writes nothing and fails if the committed code
@@ -19,8 +19,10 @@ import (
 const (
 	module     = "github.com/weft-ml/weft"
 	sourcesDir = "proto"
-	outputDir  = "internal/proto/pb"
 )
+
+// outputDirs returns the directories of the generated code, one for each go_package.
+func outputDirs() []string { return []string{"internal/proto/pb", "internal/proto/servingpb"} }
 
 func main() {
 	root := flag.String("root", ".", "root directory of the module")
@@ -44,9 +46,15 @@ func run(ctx context.Context, root string, check bool) error {
 	if err != nil {
 		return err
 	}
-	out := output{dir: filepath.Join(root, outputDir), code: code}
-	if check {
-		return out.check()
+	for _, dir := range outputDirs() {
+		out := output{dir: filepath.Join(root, dir), code: code[dir]}
+		do := out.write
+		if check {
+			do = out.check
+		}
+		if err := do(); err != nil {
+			return err
+		}
 	}
-	return out.write()
+	return nil
 }

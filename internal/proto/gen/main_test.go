@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	_ "github.com/weft-ml/weft/internal/proto/pb"
+	_ "github.com/weft-ml/weft/internal/proto/servingpb"
 )
 
 // TestCommittedCodeMatchesTheSources is the part of -check that needs no plugin. It compares
@@ -36,11 +37,11 @@ func TestCommittedCodeMatchesTheSources(t *testing.T) {
 		source := protodesc.ToFileDescriptorProto(file)
 		source.SourceCodeInfo = nil
 		if !ok || !proto.Equal(protodesc.ToFileDescriptorProto(committed), source) {
-			t.Errorf("%s: %s is not current: run go generate there", file.Path(), outputDir)
+			t.Errorf("%s: the generated code is not current: run make generate", file.Path())
 		}
 	}
 	if len(linked) > 0 {
-		t.Errorf("%s has code without a source: %q", outputDir, slices.Sorted(maps.Keys(linked)))
+		t.Errorf("there is code without a source: %q", slices.Sorted(maps.Keys(linked)))
 	}
 }
 
