@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -31,6 +32,9 @@ type Signature struct {
 	paths []tensor.Tensor // of files, in the same order
 
 	call atomic.Pointer[weft.Callable] // nil before the first run; stored with prepareLock held
+	// prepared steps that return some of the outputs, by the key of outputsKey; guarded by
+	// prepareLock
+	some map[string]*weft.Callable
 	// a lock whose acquisition a context can interrupt: held by the call whose value is in the
 	// channel
 	prepareLock chan struct{}
@@ -160,6 +164,12 @@ func (s *Signature) widened(name string, t tensor.Tensor) tensor.Tensor {
 // RunTensors is [Signature.Run] with tensors. The caller owns those that it returns, as for
 // [weft.Session.Run].
 func (s *Signature) RunTensors(ctx context.Context, inputs map[string]tensor.Tensor) (map[string]tensor.Tensor, error) {
+	return s.RunOutputs(ctx, inputs)
+}
+
+// RunOutputs is [Signature.RunTensors] for some of the outputs: nothing is computed that only the
+// others need. Without names it returns all outputs. It may return more than the named ones.
+func (s *Signature) RunOutputs(ctx context.Context, inputs map[string]tensor.Tensor, names ...string) (map[string]tensor.Tensor, error) {
 	feeds := make([]tensor.Tensor, len(s.Inputs), len(s.Inputs)+len(s.paths))
 	used := 0
 	for i, a := range s.Inputs {
@@ -177,7 +187,7 @@ func (s *Signature) RunTensors(ctx context.Context, inputs map[string]tensor.Ten
 	if used < len(inputs) {
 		return nil, status.InvalidArgumentf("an input is unknown: the signature takes %s", list(s.Inputs))
 	}
-	call, err := s.callable(ctx)
+	call, outs, err := s.callableOf(ctx, names)
 	if err != nil {
 		return nil, err
 	}
@@ -187,30 +197,91 @@ func (s *Signature) RunTensors(ctx context.Context, inputs map[string]tensor.Ten
 	}
 	values := make(map[string]tensor.Tensor, len(out))
 	for i, t := range out {
-		values[s.Outputs[i].Name] = t
+		values[outs[i].Name] = t
 	}
 	return values, nil
 }
+
+// maxSome bounds the prepared steps for subsets of the outputs, which callers choose. Further
+// subsets are steps that return all outputs.
+const maxSome = 64
+
+// callableOf returns the prepared step for the named outputs, or for all if there are no names, and
+// the outputs that it returns.
+func (s *Signature) callableOf(ctx context.Context, names []string) (*weft.Callable, []Argument, error) {
+	if len(names) == 0 {
+		c, err := s.callable(ctx)
+		return c, s.Outputs, err
+	}
+	outs := make([]Argument, len(names))
+	for i, name := range names {
+		at := slices.IndexFunc(s.Outputs, func(a Argument) bool { return a.Name == name })
+		if at < 0 {
+			return nil, nil, status.InvalidArgumentf("output %q is unknown: the signature returns %s", name, list(s.Outputs))
+		}
+		outs[i] = s.Outputs[at]
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	key := outputsKey(names)
+	if c := s.some[key]; c != nil {
+		unlock()
+		return c, outs, nil
+	}
+	if len(s.some) >= maxSome {
+		unlock()
+		c, err := s.callable(ctx)
+		return c, s.Outputs, err
+	}
+	defer unlock()
+	c, err := s.prepare(ctx, outs)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.some == nil {
+		s.some = map[string]*weft.Callable{}
+	}
+	s.some[key] = c
+	return c, outs, nil
+}
+
+// outputsKey returns a text that is different for different lists of names.
+func outputsKey(names []string) string { return fmt.Sprintf("%q", names) }
 
 // callable returns the prepared step of the signature. The first run prepares it.
 func (s *Signature) callable(ctx context.Context) (*weft.Callable, error) {
 	if c := s.call.Load(); c != nil {
 		return c, nil
 	}
-	select {
-	case s.prepareLock <- struct{}{}:
-		defer func() { <-s.prepareLock }()
-	case <-ctx.Done():
-		return nil, status.FromContext(ctx, "waiting for another call to prepare the signature")
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer unlock()
 	if c := s.call.Load(); c != nil {
 		return c, nil
 	}
-	c, err := s.session.Prepare(ctx, weft.Step{Feeds: outputs(slices.Concat(s.Inputs, s.files)), Fetches: outputs(s.Outputs)})
+	c, err := s.prepare(ctx, s.Outputs)
 	if err == nil {
 		s.call.Store(c)
 	}
 	return c, err
+}
+
+// lock acquires prepareLock.
+func (s *Signature) lock(ctx context.Context) (unlock func(), err error) {
+	select {
+	case s.prepareLock <- struct{}{}:
+		return func() { <-s.prepareLock }, nil
+	case <-ctx.Done():
+		return nil, status.FromContext(ctx, "waiting for another call to prepare the signature")
+	}
+}
+
+func (s *Signature) prepare(ctx context.Context, outs []Argument) (*weft.Callable, error) {
+	return s.session.Prepare(ctx, weft.Step{Feeds: outputs(slices.Concat(s.Inputs, s.files)), Fetches: outputs(outs)})
 }
 
 func outputs(args []Argument) []graph.Output {
