@@ -32,15 +32,21 @@ func (h health) response() []byte {
 
 // Health serves gRPC's health service. All services of a server have the same status.
 type Health struct {
+	services []string
+
 	mu      sync.Mutex
 	state   health        // status of all services; guarded by mu
 	closed  bool          // guarded by mu
 	changed chan struct{} // closed when state or closed changes; guarded by mu
 }
 
-// RegisterHealth registers the health service with a server.
-func RegisterHealth(s *Server) *Health {
-	h := &Health{state: healthNotServing, changed: make(chan struct{})}
+// RegisterHealth registers the health service with a server. Without names, the services are those
+// of a task.
+func RegisterHealth(s *Server, services ...string) *Health {
+	if len(services) == 0 {
+		services = []string{MasterService, WorkerService}
+	}
+	h := &Health{services: services, state: healthNotServing, changed: make(chan struct{})}
 	s.Handle(methodHealth, grpch2.Method{NewBody: s.limiter.newBody(nil), Serve: h.check, Audience: grpch2.Clients})
 	s.Handle(methodHealthWatch, grpch2.Method{NewBody: s.limiter.newBody(nil), Serve: h.watch, Audience: grpch2.Clients})
 	return h
@@ -80,7 +86,7 @@ func (h *Health) check(c *grpch2.Call) {
 	switch {
 	case !ok:
 		_ = c.Reply(failed(requestError(errMalformed)))
-	case !hasHealth(service):
+	case !h.has(service):
 		_ = c.Reply(failed(status.NotFoundf("unknown service %s", service)))
 	default:
 		state, _, _ := h.current()
@@ -99,7 +105,7 @@ func (h *Health) watch(c *grpch2.Call) {
 	var sent health
 	for {
 		state, closed, changed := h.current()
-		if !hasHealth(service) {
+		if !h.has(service) {
 			state = healthUnknown
 		}
 		if state != sent && c.Send(state.response()) != nil {
@@ -120,9 +126,9 @@ func (h *Health) watch(c *grpch2.Call) {
 	}
 }
 
-// hasHealth reports whether a name is that of a service, or "" for all of them.
-func hasHealth(service string) bool {
-	return service == "" || service == MasterService || service == WorkerService
+// has reports whether a name is that of a service, or "" for all of them.
+func (h *Health) has(service string) bool {
+	return service == "" || slices.Contains(h.services, service)
 }
 
 // healthRequest decodes a HealthCheckRequest, whose first field is the name of a service.
