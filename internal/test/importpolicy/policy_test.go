@@ -31,6 +31,7 @@ var groups = [][]string{
 	{"savedmodel/serve"},
 	{"train"},
 	{"kernels", "server", "local"},
+	{"internal/serving", "internal/serving/*"},
 	{"cmd/*", "cmd/weft/internal/*", "cmd/internal/*", "internal/test/*", "examples/*", "bench/*", "interop/*"},
 }
 

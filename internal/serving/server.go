@@ -1,0 +1,255 @@
+// Package serving is a model server: it serves SavedModels with the REST API and the gRPC services
+// of TensorFlow Serving, and with the Open Inference Protocol.
+//
+// The packages below it hold the parts: models (which versions are loaded), servable (one version),
+// predict (the services), rest and oip (the APIs over HTTP), jsondoc and jsontensor (JSON).
+package serving
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weft-ml/weft/internal/proto/servingpb"
+	"github.com/weft-ml/weft/internal/serving/models"
+	"github.com/weft-ml/weft/internal/serving/oip"
+	"github.com/weft-ml/weft/internal/serving/predict"
+	"github.com/weft-ml/weft/internal/serving/rest"
+	"github.com/weft-ml/weft/internal/serving/servable"
+	"github.com/weft-ml/weft/internal/serving/stats"
+	"github.com/weft-ml/weft/internal/transport/grpch2"
+	"github.com/weft-ml/weft/internal/transport/rpc"
+	"github.com/weft-ml/weft/status"
+)
+
+// Config is the configuration of a server.
+type Config struct {
+	GRPC []net.Listener // for gRPC
+	HTTP []net.Listener // for the REST API, the Open Inference Protocol and metrics
+
+	Models     *servingpb.ModelServerConfig
+	ConfigFile string        // is read again every ConfigPoll; "" for none
+	ConfigPoll time.Duration // 0 for never
+
+	FilePoll      time.Duration // interval at which the folders of models are listed; 0 for once
+	LoadThreads   int
+	LoadRetries   int
+	RetryInterval time.Duration
+	EarlyLabels   bool
+	WarmUp        bool
+	WarmUpTimes   int
+	Servable      servable.Options
+	// ModelBatching reads the parameters of batching from the folder of each version.
+	ModelBatching bool
+
+	RESTTimeout  time.Duration // of a request over HTTP; 0 for none
+	CORS         bool
+	MaxBody      int64  // size of the largest request over HTTP, in bytes
+	MetricsPath  string // "" for no metrics
+	CheckMethods bool
+	Content      bool
+	Limits       grpch2.Limits
+	Grace        time.Duration // time for requests to end after the context of Run has ended
+
+	Name, Version string // of the program
+	Log           *slog.Logger
+}
+
+// Server is a model server.
+type Server struct {
+	config  Config
+	models  *models.Manager
+	stats   *stats.Stats
+	rest    *rest.Handler
+	oip     *oip.Server
+	grpc    *rpc.Server
+	health  *rpc.Health
+	http    *http.Server
+	started atomic.Bool // the first models are available
+	stopped atomic.Bool
+}
+
+// headerTimeout bounds the time in which the headers of an HTTP request must arrive, and
+// idleTimeout the time of a connection without a request.
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 10 * time.Minute
+)
+
+// New returns a server. The caller calls Run.
+func New(c Config) *Server {
+	s := &Server{config: c, stats: stats.New()}
+	s.models = models.New(models.Options{
+		Load: s.load, Poll: c.FilePoll, LoadThreads: c.LoadThreads, Retries: c.LoadRetries, RetryInterval: c.RetryInterval,
+		EarlyLabels: c.EarlyLabels, Log: c.Log,
+	})
+	api := &predict.API{Models: s.models, Stats: s.stats, CheckMethods: c.CheckMethods, Content: c.Content}
+	s.rest = &rest.Handler{API: api, Timeout: c.RESTTimeout, CORS: c.CORS, MaxBody: c.MaxBody}
+	s.oip = &oip.Server{
+		API: api, Name: c.Name, Version: c.Version, Timeout: c.RESTTimeout, MaxBody: c.MaxBody,
+		Stopping: func() bool { return !s.started.Load() || s.stopped.Load() },
+	}
+	s.grpc = rpc.NewServer(rpc.NewReceiveLimiter(), c.Log)
+	s.grpc.Limits = c.Limits
+	api.Register(s.grpc, c.Log)
+	s.oip.Register(s.grpc, c.Log)
+	s.health = rpc.RegisterHealth(s.grpc, "PredictionService", "ModelService", predict.PredictionService, predict.ModelService)
+	s.http = &http.Server{
+		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn),
+	}
+	return s
+}
+
+// load loads a version and warms it up.
+func (s *Server) load(ctx context.Context, model string, version int64, dir string) (*servable.Servable, error) {
+	opts := s.config.Servable
+	if s.config.ModelBatching {
+		batching, err := modelBatching(dir)
+		if err != nil {
+			return nil, err
+		}
+		opts.Batching = batching
+	}
+	start := time.Now()
+	v, err := servable.Load(ctx, dir, opts)
+	outcome := "success"
+	if err != nil {
+		outcome = "fail"
+	}
+	s.stats.Add(":tensorflow:cc:saved_model:load_attempt_count", "The number of times a SavedModel was loaded.", 1, "model_path", dir, "status", outcome)
+	if err != nil {
+		return nil, err
+	}
+	s.stats.Add(":tensorflow:cc:saved_model:load_latency", "Total time of loading a SavedModel, in microseconds.",
+		uint64(time.Since(start).Microseconds()), "model_path", dir) //nolint:gosec // not negative
+	if !s.config.WarmUp {
+		return v, nil
+	}
+	start = time.Now()
+	records, err := v.WarmUp(ctx, max(1, s.config.WarmUpTimes))
+	if err != nil {
+		_ = v.Close() // the first error is the cause
+		return nil, err
+	}
+	if records > 0 {
+		s.config.Log.Info("a version of a model is warm", "model", model, "version", version, "records", records)
+		s.stats.Observe(stats.Prefix+"model_warmup_latency", "Distribution of the time of warm-up, in microseconds.",
+			float64(time.Since(start).Microseconds()), "model_path", dir, "status", "OK")
+		s.stats.Add(stats.Prefix+"model_warmup_records_read", "The number of warm-up records.", uint64(records), "model_path", dir) //nolint:gosec // not negative
+	}
+	return v, nil
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch path := r.URL.Path; {
+	case s.config.MetricsPath != "" && path == s.config.MetricsPath && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		_, _ = s.stats.WriteTo(w) // the client has gone if that fails
+	case rest.IsPath(r.RequestURI):
+		s.rest.ServeHTTP(w, r)
+	case oip.IsPath(path):
+		s.oip.ServeHTTP(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// Run serves until ctx ends, and then waits for the requests in progress, at most for the grace
+// period. It returns an error if the first models cannot be loaded.
+func (s *Server) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var serving sync.WaitGroup
+	for _, l := range s.config.GRPC {
+		serving.Go(func() {
+			if err := s.grpc.Serve(l); !errors.Is(err, rpc.ErrServerStopped) {
+				cancel(status.Unavailablef("gRPC: %w", err))
+			}
+		})
+	}
+	for _, l := range s.config.HTTP {
+		serving.Go(func() {
+			if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				cancel(status.Unavailablef("HTTP: %w", err))
+			}
+		})
+	}
+	err := s.models.Apply(ctx, s.config.Models)
+	if err == nil {
+		s.started.Store(true)
+		s.health.SetServing(true)
+		s.config.Log.Info("all models are available")
+		s.watchConfig(ctx)
+	}
+	if ctx.Err() != nil {
+		if err = context.Cause(ctx); errors.Is(err, context.Canceled) {
+			err = nil
+		}
+	}
+	s.stop()
+	serving.Wait()
+	return err
+}
+
+// stop waits for the requests in progress and unloads all models.
+func (s *Server) stop() {
+	s.stopped.Store(true)
+	s.health.SetServing(false)
+	s.health.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), s.config.Grace)
+	defer cancel()
+	var stopping sync.WaitGroup
+	stopping.Go(func() {
+		if s.http.Shutdown(ctx) != nil {
+			s.http.Close()
+		}
+	})
+	stopping.Go(func() {
+		stop := context.AfterFunc(ctx, s.grpc.Close)
+		defer stop()
+		s.grpc.Shutdown()
+	})
+	stopping.Wait()
+	s.models.Close()
+}
+
+// watchConfig reads the configuration file again and again until ctx ends.
+func (s *Server) watchConfig(ctx context.Context) {
+	if s.config.ConfigFile == "" || s.config.ConfigPoll <= 0 {
+		<-ctx.Done()
+		return
+	}
+	last, _ := os.ReadFile(s.config.ConfigFile)
+	ticker := time.NewTicker(s.config.ConfigPoll)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		text, err := os.ReadFile(s.config.ConfigFile)
+		if err == nil && string(text) == string(last) {
+			continue
+		}
+		var config *servingpb.ModelServerConfig
+		if err == nil {
+			last = text
+			config, err = models.ParseConfig(text)
+		}
+		if err == nil {
+			err = s.models.Apply(ctx, config)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.config.Log.Error("the configuration of models was not applied", "file", s.config.ConfigFile, "error", err)
+		}
+	}
+}
