@@ -26,7 +26,9 @@ const tensorFlowServer = "grpc_tensorflow_server"
 // rootFor returns the root command for the name of the program.
 func rootFor(program string) *cobra.Command {
 	if strings.TrimSuffix(filepath.Base(program), ".exe") != tensorFlowServer {
-		return newRoot()
+		root := newRoot()
+		root.AddCommand(newServe())
+		return root
 	}
 	cmd := newTensorFlowServer()
 	configure(cmd)
