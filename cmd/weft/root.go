@@ -23,7 +23,7 @@ func newRoot() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	configure(root)
-	root.AddCommand(newServer(), newTensorFlowServer(), newLaunch(), newStatus(), newReset(), newDemo(), newOps(), newCheckpoint(), newSavedModel(), newEvents(), newGraph(), newCert(), newAuth(), newProxy())
+	root.AddCommand(newServer(), newTensorFlowServer(), newLaunch(), newStatus(), newReset(), newServe(), newDemo(), newOps(), newCheckpoint(), newSavedModel(), newEvents(), newGraph(), newCert(), newAuth(), newProxy())
 	return root
 }
 

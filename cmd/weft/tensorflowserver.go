@@ -26,9 +26,7 @@ const tensorFlowServer = "grpc_tensorflow_server"
 // rootFor returns the root command for the name of the program.
 func rootFor(program string) *cobra.Command {
 	if strings.TrimSuffix(filepath.Base(program), ".exe") != tensorFlowServer {
-		root := newRoot()
-		root.AddCommand(newServe())
-		return root
+		return newRoot()
 	}
 	cmd := newTensorFlowServer()
 	configure(cmd)

@@ -108,7 +108,7 @@ func find(t *testing.T, files []*descriptorpb.FileDescriptorProto, message, fiel
 func ourFiles() []*descriptorpb.FileDescriptorProto {
 	var files []*descriptorpb.FileDescriptorProto
 	protoregistry.GlobalFiles.RangeFiles(func(file protoreflect.FileDescriptor) bool {
-		if strings.HasPrefix(file.Path(), "weft/") {
+		if strings.HasPrefix(file.Path(), "weft/tensorflow/") {
 			files = append(files, protodesc.ToFileDescriptorProto(file))
 		}
 		return true
