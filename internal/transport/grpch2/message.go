@@ -18,6 +18,8 @@ type inboundMessage struct {
 	remaining  int  // bytes of the message that have not arrived
 	compressed bool
 	taken      bool // take has returned the message; guarded by the read token
+	// receives the messages of a stream that has several; nil for other streams
+	queue *requestQueue
 
 	state atomic.Uint32 // one of the constants below; guards body
 }
@@ -81,8 +83,21 @@ func (m *inboundMessage) fill(in *input, n int, o owner) error {
 			n -= len(dst)
 			m.remaining -= len(dst)
 		}
+		if m.queue != nil && m.complete() {
+			if bad := m.pass(); bad != nil {
+				bad.unread = n
+				return bad
+			}
+		}
 	}
 	return nil
+}
+
+// pass adds a complete message to the queue of the stream and prepares for the next one.
+func (m *inboundMessage) pass() *callError {
+	r := queuedRequest{m.body, m.compressed, prefixSize + int64(binary.BigEndian.Uint32(m.prefix[1:]))}
+	m.body, m.prefixLen, m.compressed = nil, 0, false
+	return m.queue.add(r)
 }
 
 // start obtains the memory for a message after its prefix has been read.

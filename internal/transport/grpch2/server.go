@@ -24,6 +24,9 @@ type Method struct {
 	// serve such calls itself. A handler may then learn up to 8 ms late that its caller has
 	// cancelled the call, because the connection is not read meanwhile.
 	Short bool
+	// Streaming states that a call has any number of requests, which Serve takes with Call.Next,
+	// and as many responses as it sends with Call.Send. Serve is called when the call begins.
+	Streaming bool
 	// Audience is the kind of callers that the method is for.
 	Audience Audience
 }
@@ -245,9 +248,11 @@ type Call struct {
 	// HTTP status of the answer to a request that is not gRPC; "" for a call
 	httpStatus string
 	body       Body
-	streaming  bool    // a message was sent with Send
-	mayDelay   bool    // another request was read already; both responses can be written together
-	outcome    Outcome // set by Reply
+	streaming  bool // a message was sent with Send
+	// another request was read already; both responses can be written together
+	mayDelay bool
+	outcome  Outcome       // set by Reply
+	requests *requestQueue // of a call whose method is Streaming, or nil
 
 	// The following fields are guarded by conn.out.mu.
 	requestEnded bool // the client has ended its half of the stream

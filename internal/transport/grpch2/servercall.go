@@ -48,24 +48,31 @@ func (c *Call) start(timeout string) error {
 }
 
 func (c *Call) decompress() bool {
-	chunks := c.body.(*Chunks) //nolint:forcetypeassert // see inboundMessage.start
-	if !isCompressed(c.encoding) {
-		_ = c.Reply(failure(codeInternalError, "a compressed message has no grpc-encoding"))
-		return false
-	}
-	most, limit := c.decompressedBounds(size(chunks.Data()))
-	body, err := decompress(c.encoding, chunks.Data(), most, c.method.NewBody)
-	if errors.Is(err, errDecompressed) {
-		c.conn.server.hit(limit)
-		_ = c.Reply(failure(codeResourceExhausted, limit.text("the decompressed message is too large", most)))
-		return false
-	}
-	if err != nil {
-		_ = c.Reply(failure(codeInternalError, "a message cannot be decompressed: "+err.Error()))
+	body, err := c.decompressed(c.body)
+	if bad, ok := errors.AsType[*callError](err); ok {
+		_ = c.Reply(failure(bad.code, bad.text))
 		return false
 	}
 	c.body = body
 	return true
+}
+
+// decompressed returns the message that a compressed one contains. The error is a *callError.
+func (c *Call) decompressed(compressed Body) (Body, error) {
+	chunks := compressed.(*Chunks) //nolint:forcetypeassert // see inboundMessage.start
+	if !isCompressed(c.encoding) {
+		return nil, &callError{code: codeInternalError, text: "a compressed message has no grpc-encoding"}
+	}
+	most, limit := c.decompressedBounds(size(chunks.Data()))
+	body, err := decompress(c.encoding, chunks.Data(), most, c.method.NewBody)
+	switch {
+	case errors.Is(err, errDecompressed):
+		c.conn.server.hit(limit)
+		return nil, &callError{code: codeResourceExhausted, text: limit.text("the decompressed message is too large", most)}
+	case err != nil:
+		return nil, &callError{code: codeInternalError, text: "a message cannot be decompressed: " + err.Error()}
+	}
+	return body, nil
 }
 
 // Reply sends the response and ends the call. It may block while the peer does not read. The memory
@@ -77,10 +84,12 @@ func (c *Call) Reply(o Outcome) error {
 	switch {
 	case c.httpStatus != "":
 		data = [][]byte{[]byte(notGRPC)}
-	case o.Code == codeOK:
+	case o.Code == codeOK && c.requests == nil:
 		data = c.message(o.Data)
 	}
-	if !c.streaming {
+	if c.requests != nil {
+		c.requests.close()
+	} else if !c.streaming {
 		// before the write, after which the client may send its next call
 		c.conn.activeCalls.Add(-1)
 	}

@@ -183,6 +183,9 @@ func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 	c.addStream(&call.stream)
 	c.watch.last = id
 	c.out.mu.Unlock()
+	if call.httpStatus == "" && call.method.Streaming {
+		c.startStream(call)
+	}
 	if end {
 		return c.dataRead(&call.stream, true)
 	}
@@ -281,6 +284,8 @@ func (c *serverConn) dataRead(s *stream, end bool) error {
 		c.out.mu.Unlock()
 	}
 	switch {
+	case call.requests != nil:
+		return c.streamRead(call, end)
 	case call.httpStatus != "":
 		if end {
 			c.server.running.Add(1)
@@ -368,7 +373,9 @@ func (c *serverConn) serve(call *Call, compressed bool) {
 	}
 	// a cancelled call must not take effect after the caller's next request
 	if call.ctx.Err() != nil {
-		call.body.Discard()
+		if call.body != nil {
+			call.body.Discard()
+		}
 		late := localResponse(call.ctx, nil)
 		_ = call.Reply(failure(late.Code, late.Text))
 		return
