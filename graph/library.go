@@ -10,8 +10,7 @@ import (
 )
 
 // Library holds the functions of a graph. Copies of a graph share it. Its methods may be called
-// concurrently, except that only one goroutine at a time may add functions. Functions are never
-// removed.
+// concurrently, except that only one goroutine at a time may add or remove functions.
 type Library struct {
 	mu        sync.RWMutex
 	functions map[string]*Function // guarded by mu
@@ -119,4 +118,15 @@ func (l *Library) commit(add addition) {
 	defer l.mu.Unlock()
 	maps.Copy(l.functions, add.functions)
 	maps.Copy(l.gradient, add.gradient)
+}
+
+// Remove removes a function and reports whether there was one. Bodies that have been instantiated
+// stay valid.
+func (l *Library) Remove(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.functions[name]
+	delete(l.functions, name)
+	delete(l.gradient, name)
+	return ok
 }
