@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -33,11 +34,24 @@ func (f *captured) call(r *run, first element) (element, error) {
 		return nil, err
 	}
 	ended := make(chan result, 1)
-	f.Call(r.ctx, slices.Concat(first, f.last.retain()), func(rets []tensor.Tensor, err error) {
+	f.Call(r.ctx, slices.Concat(first, f.used(len(first)).retain()), func(rets []tensor.Tensor, err error) {
 		ended <- result{slices.Clone(rets), err}
 	})
 	got := <-ended
 	return got.rets, f.wrapError(got.err)
+}
+
+// used returns the captured inputs that are arguments of the function, which has others before
+// them. Programs capture more than the arguments to keep a resource alive: the iterator of several
+// devices behind the datasets that distribute its elements.
+func (f *captured) used(before int) element {
+	args := f.Op().Inputs
+	left := len(args) - before
+	lists := slices.ContainsFunc(args, func(a opdef.Arg) bool { return a.NumberAttr+a.TypeListAttr != "" })
+	if lists || left < 0 || left >= len(f.last) {
+		return f.last
+	}
+	return f.last[:left]
 }
 
 // wrapError adds to an error the stage in which the function failed, in TensorFlow's wording.

@@ -1,6 +1,8 @@
 package data
 
 import (
+	"runtime"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/opkit/resource"
@@ -47,9 +49,33 @@ func toStringHandle[T kernel.Resource](ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := publish(ctx.Device.Resources, h); err != nil {
+		return err
+	}
 	text, err := proto.Marshal(pbconv.HandleToProto(h))
 	if err == nil {
 		ctx.SetOutput(0, tensor.Scalar(string(text)))
+	}
+	return err
+}
+
+// publish makes a resource that its handle owns reachable by name, for the string handle. It stays
+// so until the handle is unreachable.
+func publish(resources *kernel.Resources, h *tensor.Handle) error {
+	owned, ok := h.Resource.(kernel.Resource)
+	if !ok {
+		return nil
+	}
+	err := kernel.CreateResource(resources, h.Container, h.Name, owned)
+	if status.CodeOf(err) == status.AlreadyExists { // it has a string handle already
+		return nil
+	}
+	if err == nil {
+		named := tensor.Handle{Container: h.Container, Name: h.Name, TypeName: owned.TypeName()}
+		runtime.AddCleanup(h, func(h tensor.Handle) {
+			// an error means that the program has deleted it
+			_ = resources.DeleteResource(h.Container, h.TypeName, h.Name)
+		}, named)
 	}
 	return err
 }

@@ -153,6 +153,9 @@ func deleteResource(ctx *kernel.Context) error {
 	if h.Resource == nil {
 		return ctx.Device.Resources.DeleteResource(h.Container, h.TypeName, h.Name)
 	}
+	if ctx.Device.Resources.DeleteResource(h.Container, h.TypeName, h.Name) == nil {
+		return nil // it had a string handle
+	}
 	if c, ok := h.Resource.(kernel.Closer); ok {
 		c.Close()
 	}
