@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/eager"
 	"github.com/weft-ml/weft/internal/role/master"
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/worker"
@@ -153,4 +154,18 @@ func (w gatedWorker) CreateWorkerSession(ctx context.Context, req *pb.CreateWork
 
 func (w gatedWorker) RunGraph(ctx context.Context, req *message.RunGraphRequest) (*message.RunGraphResponse, error) {
 	return through(ctx, w.gate, w.Worker.RunGraph, req)
+}
+
+// gatedEager is an eager service with its gate. A request within a stream counts by itself.
+type gatedEager struct {
+	*eager.Service
+	gate *gate
+}
+
+func (e gatedEager) CreateContext(ctx context.Context, req *pb.CreateContextRequest) (*pb.CreateContextResponse, error) {
+	return through(ctx, e.gate, e.Service.CreateContext, req)
+}
+
+func (e gatedEager) Enqueue(ctx context.Context, req *pb.EnqueueRequest) (*pb.EnqueueResponse, error) {
+	return through(ctx, e.gate, e.Service.Enqueue, req)
 }

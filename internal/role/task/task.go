@@ -14,6 +14,7 @@ import (
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/eager"
 	"github.com/weft-ml/weft/internal/role/master"
 	"github.com/weft-ml/weft/internal/role/worker"
 	"github.com/weft-ml/weft/internal/runtime/collective"
@@ -53,6 +54,7 @@ type Config struct {
 type Task struct {
 	Worker  *worker.Worker
 	Master  *master.Master
+	Eager   *eager.Service
 	Devices []*kernel.Device
 }
 
@@ -91,6 +93,7 @@ func New(cfg Config) (*Task, error) {
 	}
 	t.Worker = worker.New(workerConfig)
 	t.Master = master.New(masterConfig)
+	t.Eager = eager.New(eager.Config{Worker: t.Worker, Kernels: cfg.Kernels, Log: cfg.Log})
 	return t, nil
 }
 
@@ -98,6 +101,7 @@ func New(cfg Config) (*Task, error) {
 // until ctx ends.
 func (t *Task) Close(ctx context.Context) {
 	t.Master.Close(ctx)
+	t.Eager.Close()
 	t.Worker.Close()
 	t.Worker.ClearTenants()
 	for _, d := range t.Devices {

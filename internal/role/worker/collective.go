@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -220,9 +221,15 @@ func (r *run) collectives() kernel.Collectives {
 
 // leaderOf returns the task that leads the collective groups of a session.
 func (w *Worker) leaderOf(config *pb.ConfigProto) string {
+	return cmp.Or(LeaderOf(config), w.Leader)
+}
+
+// LeaderOf returns the task that leads the collective groups according to a configuration, "" if it
+// names none.
+func LeaderOf(config *pb.ConfigProto) string {
 	leader := config.GetExperimental().GetCollectiveGroupLeader()
 	if leader == "" {
-		return w.Leader
+		return ""
 	}
 	if task, err := cluster.ParseTask(leader); err == nil {
 		return task.String()

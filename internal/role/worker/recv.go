@@ -27,7 +27,9 @@ func (w *Worker) RecvTensor(ctx context.Context, req *message.RecvTensorRequest)
 		return w.recvBatch(ctx, req, keys)
 	}
 	resp, err := w.recv(ctx, req)
-	if err == nil && w.Lender.Lend(req, resp) && !w.steps.has(req.StepID) {
+	// leases end with their step
+	lend := err == nil && (req.Transport == nil || !w.steps.isLasting(req.StepID))
+	if lend && w.Lender.Lend(req, resp) && !w.steps.has(req.StepID) {
 		w.Lender.EndStep(req.StepID) // the step may have ended before the lease began
 	}
 	return resp, err
@@ -153,6 +155,8 @@ func (r *run) Recv(key *kernel.Key, at kernel.FrameIter, done func(t tensor.Tens
 	switch {
 	case !r.session.isLocal(key.RecvDevice):
 		done(tensor.Tensor{}, false, status.InvalidArgumentf("Invalid rendezvous key (dst): %s @ %v", key.At(at), r.session.task))
+	case r.session.isLocal(key.SendDevice) && r.step.lasting:
+		r.recvLasting(key, at, done)
 	case r.session.isLocal(key.SendDevice):
 		r.step.table.Recv(key, at, done)
 	case r.initial != nil && at == (kernel.FrameIter{}) && r.graph.initialKeys[key.At(at)]:

@@ -251,6 +251,9 @@ func (r *run) OnCancel() { r.abort() }
 // abort ends the rendezvous of the step because the run was cancelled: consumers and peers get the
 // reason. An error that only says that the run was ended is marked as derived.
 func (r *run) abort() {
+	if r.step.lasting {
+		return
+	}
 	why := status.FromContext(&r.ctx, "running the step")
 	if why.Code == status.Cancelled || why.Code == status.Aborted {
 		why = why.Derive()

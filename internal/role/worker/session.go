@@ -22,7 +22,8 @@ type session struct {
 	task    cluster.Task // the name of this task in the session's cluster
 	prefix  string       // of the names of the task's devices
 	devices []*kernel.Device
-	private bool // the devices have resources of their own
+	private bool   // the devices have resources of their own
+	scope   *Scope // nil unless it is the session of an eager context
 	peers   Peers
 	// devices of other tasks that functions can use, with their incarnations
 	shared map[string]uint64

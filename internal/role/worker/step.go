@@ -53,6 +53,8 @@ type step struct {
 	receivers int      // number of waiting peers
 	runs      []*run   // runs that have not ended
 	partial   *partial // nil unless it is a partial run
+	// it outlives the failure of a run or receiver; written once, before it has any
+	lasting bool
 	// ends a step that was not started, or that a peer gave up; nil if not set
 	timer *time.Timer
 }
@@ -66,7 +68,7 @@ var stepPool = sync.Pool{New: func() any { return new(step) }}
 // recycle puts a step that was cleaned up into the free list if nothing can refer to it, and
 // reports whether it did. The step is no longer in steps, and has neither receivers nor runs.
 func (st *step) recycle() bool {
-	if st.held.Load() || st.partial != nil || !st.table.Reset() {
+	if st.held.Load() || st.lasting || st.partial != nil || !st.table.Reset() {
 		return false
 	}
 	st.session, st.runs = nil, st.runs[:0]
@@ -144,10 +146,12 @@ func (s *steps) begin(id int64, r *run) (*step, error) {
 	case st.session == nil:
 		s.early--
 		st.stopTimerLocked()
-	case st.session != r.session:
+	case !st.session.owns(r.session):
 		return nil, status.Internalf("Step %d belongs to session %s, not to %s.", id, st.session.handle, r.session.handle)
 	}
-	st.session = r.session
+	if !st.lasting {
+		st.session = r.session
+	}
 	st.runs = append(st.runs, r)
 	s.running.Add(1)
 	return st, nil
@@ -178,7 +182,7 @@ func (st *step) stopTimerLocked() {
 func (s *steps) scheduleAbort(st *step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st.session == nil || s.byID[st.id] != st || st.timer != nil {
+	if st.session == nil || st.lasting || s.byID[st.id] != st || st.timer != nil {
 		return
 	}
 	st.timer = time.AfterFunc(abortDelay, func() {
@@ -214,7 +218,7 @@ func (s *steps) endSession(session *session, why *status.Error) {
 	s.mu.Lock()
 	var ended []*step
 	for _, st := range s.byID {
-		if st.session == session {
+		if st.session != nil && session.owns(st.session) {
 			ended = append(ended, st)
 		}
 	}

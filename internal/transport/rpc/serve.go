@@ -56,7 +56,7 @@ func audience(method string) grpch2.Audience {
 	switch {
 	case method == MethodCreateSession || method == MethodExtendSession:
 		return grpch2.GraphClients
-	case strings.HasPrefix(method, "/"+WorkerService+"/"):
+	case strings.HasPrefix(method, "/"+WorkerService+"/"), strings.HasPrefix(method, "/"+EagerService+"/"):
 		return grpch2.Tasks
 	}
 	return grpch2.Clients

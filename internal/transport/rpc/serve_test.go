@@ -275,6 +275,7 @@ func serve(t testing.TB, e echo) *Conn {
 		RegisterMaster(s, e, discard)
 		RegisterWorker(s, e, discard)
 		RegisterInspection(s, e, discard)
+		RegisterEager(s, e, discard)
 	})
 }
 

@@ -1,0 +1,161 @@
+package eager
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/worker"
+	"github.com/weft-ml/weft/internal/runtime/function"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+// Context is one client's state on this task: the values behind its handles, its functions, and
+// what was compiled for them.
+type Context struct {
+	service   *Service
+	id        uint64
+	task      string // name of this task in the cluster of the context
+	prefix    string // of the names of the task's devices
+	leader    string // task that leads the collective groups
+	keepAlive time.Duration
+	scope     *worker.Scope
+	ops       opCache
+	lastUse   atomic.Int64 // Unix time in ns
+
+	mu      sync.Mutex
+	view    uint64         // guarded by mu
+	library *graph.Library // added to with mu held
+	// number of registrations of each function of the library; guarded by mu
+	registered map[string]int
+	handles    map[handleID]*handle // guarded by mu
+	components map[string]component // parts that other tasks have registered; guarded by mu
+	runtime    *function.Runtime    // runs the functions of library; guarded by mu
+	// runtimes of library for earlier views, and of components; guarded by mu
+	others []*function.Runtime
+	plans  map[string]*plan // guarded by mu
+	closed bool             // guarded by mu
+}
+
+// component is a part of a function that another task runs, with its private library.
+type component struct {
+	runtime *function.Runtime
+	text    []byte // its definition
+}
+
+func newContext(s *Service, req *pb.CreateContextRequest) (*Context, error) {
+	config := req.GetServerDef().GetDefaultSessionConfig()
+	scope, err := s.Worker.OpenScope(&worker.ScopeConfig{
+		Handle: handleOf(req.GetContextId()), Lasting: int64(req.GetContextId()), Server: req.GetServerDef(),
+		Devices: req.GetClusterDeviceAttributes(), Isolate: config.GetIsolateSessionState(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &Context{
+		service: s, id: req.GetContextId(), task: scope.Task().String(), prefix: scope.Task().String() + "/",
+		leader: worker.LeaderOf(config), keepAlive: time.Duration(req.GetKeepAliveSecs()) * time.Second, scope: scope,
+		view: req.GetContextViewId(), library: graph.New(s.Kernels).Library, registered: map[string]int{},
+		handles: map[handleID]*handle{}, components: map[string]component{}, plans: map[string]*plan{},
+	}
+	c.runtime = c.newRuntime(c.library)
+	c.touch()
+	return c, nil
+}
+
+// newRuntime returns a runtime for the functions of a library and the current devices.
+func (c *Context) newRuntime(lib *graph.Library) *function.Runtime {
+	devices := c.scope.Devices()
+	return function.NewRuntime(lib, function.Config{
+		Device: devices[0], Devices: devices, Cluster: cluster{c.scope.Remote()}, Kernels: c.service.Kernels,
+		GraphVersion: graph.ProducerVersion, Log: c.service.Log,
+	})
+}
+
+func (c *Context) touch() { c.lastUse.Store(c.service.Now().UnixNano()) }
+
+// isStale reports whether the client has not used the context for its keep-alive.
+func (c *Context) isStale(now time.Time) bool {
+	return c.keepAlive > 0 && now.UnixNano()-c.lastUse.Load() > int64(c.keepAlive)
+}
+
+func (c *Context) viewID() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.view
+}
+
+// update moves to the next view. Functions are placed anew, because the incarnations of devices and
+// the tasks that have parts of them may have changed. Handles stay.
+func (c *Context) update(req *pb.UpdateContextRequest) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if next := req.GetContextViewId(); next != c.view+1 {
+		return status.InvalidArgumentf("EagerService:UpdateContext failed. Context id: <%d> currently at view #%d but received update "+
+			"request at view #%d. View id should only be continuously incremented.", c.id, c.view, next)
+	}
+	if len(req.GetClusterDeviceAttributes()) > 0 {
+		if err := c.scope.Update(req.GetServerDef(), req.GetClusterDeviceAttributes()); err != nil {
+			return err
+		}
+		c.others = append(c.others, c.runtime)
+		c.runtime = c.newRuntime(c.library)
+		clear(c.plans)
+	}
+	c.view++
+	return nil
+}
+
+// close ends everything that runs in the context and releases its values.
+func (c *Context) close() {
+	c.scope.Close()
+	c.mu.Lock()
+	c.closed = true
+	handles := c.handles
+	c.handles = map[handleID]*handle{}
+	runtimes := append(c.others, c.runtime)
+	c.others = nil
+	clear(c.plans)
+	clear(c.components)
+	c.mu.Unlock()
+	c.ops.clear()
+	for _, h := range handles {
+		h.release()
+	}
+	for _, r := range runtimes {
+		r.Close()
+	}
+}
+
+// device returns the device of this task with the given name, the first one for "".
+func (c *Context) device(name string) (*kernel.Device, error) {
+	devices := c.scope.Devices()
+	if name == "" {
+		return devices[0], nil
+	}
+	for _, d := range devices {
+		if d.Name == name {
+			return d, nil
+		}
+	}
+	if full := canonical(name); full != name {
+		return c.device(full)
+	}
+	return nil, status.InvalidArgumentf("%s unknown device.", name)
+}
+
+// deviceNames returns the devices of all tasks by name, for tests of membership.
+func (c *Context) deviceNames() map[string]uint64 {
+	out := maps.Clone(c.scope.Remote())
+	if out == nil {
+		out = map[string]uint64{}
+	}
+	for _, d := range c.scope.Devices() {
+		out[d.Name] = d.Incarnation
+	}
+	return out
+}
