@@ -44,7 +44,7 @@ type Health struct {
 // of a task.
 func RegisterHealth(s *Server, services ...string) *Health {
 	if len(services) == 0 {
-		services = []string{MasterService, WorkerService}
+		services = []string{MasterService, WorkerService, EagerService}
 	}
 	h := &Health{services: services, state: healthNotServing, changed: make(chan struct{})}
 	s.Handle(methodHealth, grpch2.Method{NewBody: s.limiter.newBody(nil), Serve: h.check, Audience: grpch2.Clients})
@@ -126,15 +126,9 @@ func (h *Health) watch(c *grpch2.Call) {
 	}
 }
 
-<<<<<<< HEAD
 // has reports whether a name is that of a service, or "" for all of them.
 func (h *Health) has(service string) bool {
 	return service == "" || slices.Contains(h.services, service)
-=======
-// hasHealth reports whether a name is that of a service, or "" for all of them.
-func hasHealth(service string) bool {
-	return service == "" || service == MasterService || service == WorkerService || service == EagerService
->>>>>>> a755445 (eager: the service that TensorFlow 2 programs use)
 }
 
 // healthRequest decodes a HealthCheckRequest, whose first field is the name of a service.
