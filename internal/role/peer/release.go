@@ -46,6 +46,9 @@ func (r Release) IsOld() bool { return r != Unknown && r < TF23 }
 
 type contextKey struct{}
 
+// FromParent implements stepctx.ParentKey.
+func (contextKey) FromParent() {}
+
 // NewContext returns a context for the calls of a peer.
 func NewContext(ctx context.Context, r Release) context.Context {
 	return context.WithValue(ctx, contextKey{}, r)

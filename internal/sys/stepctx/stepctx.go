@@ -9,10 +9,11 @@
 //   - [Context.Cancelled] is one atomic load, and one Err call on a foreign parent. It does not
 //     read the clock.
 //   - [Context.CancelledOrExpired] also enforces the deadline. Long-running loops call it between
-//
-// // pieces of work. // - [Context.Arm] starts the deadline timer and subscribes to the foreign
-// parent. Call it before // blocking until a notification. // - [Context.Done] and [Context.Value]
-// create a standard context on first use.
+//     pieces of work.
+//   - [Context.Arm] starts the deadline timer and subscribes to the foreign parent. Call it before
+//     blocking until a notification.
+//   - [Context.Done] creates a standard context on first use, and so does [Context.Value], except
+//     for a [ParentKey].
 //
 // Call Begin first and Finish last. The struct may be reused if TryReset then returns true.
 package stepctx
@@ -314,8 +315,17 @@ func (c *Context) Err() error {
 // Done implements context.Context.
 func (c *Context) Done() <-chan struct{} { return c.asStd().Done() }
 
+// A ParentKey is the key of a value that steps take from the context of their request. Looking it
+// up creates no standard context.
+type ParentKey interface{ FromParent() }
+
 // Value implements context.Context. context.Cause finds the cause through it.
-func (c *Context) Value(key any) any { return c.asStd().Value(key) }
+func (c *Context) Value(key any) any {
+	if _, ok := key.(ParentKey); ok {
+		return c.parent.Value(key)
+	}
+	return c.asStd().Value(key)
+}
 
 // asStd returns a standard context that begins and ends with this one.
 func (c *Context) asStd() context.Context {

@@ -376,3 +376,24 @@ func TestReuseWithDeadlinesAllocatesNothing(t *testing.T) {
 		t.Errorf("two contexts allocate %v times", n)
 	}
 }
+
+type parentKey struct{}
+
+func (parentKey) FromParent() {}
+
+// The value of a parent's key is found without a standard context.
+func TestParentKeyAllocatesNothing(t *testing.T) {
+	parent := context.WithValue(t.Context(), parentKey{}, "v")
+	var outer, c stepctx.Context
+	outer.Begin(parent)
+	c.Begin(&outer)
+	defer outer.Finish()
+	defer c.Finish()
+	if allocs := testing.AllocsPerRun(100, func() {
+		if c.Value(parentKey{}) != "v" {
+			t.Fatal("the value is not found")
+		}
+	}); allocs > 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
