@@ -30,15 +30,17 @@ const (
 // clients use a counter and a queue on a parameter server, in epochs. Each epoch has objects of its
 // own, so that a late request of an earlier one changes nothing.
 type clients struct {
-	targets []string // of the workers
-	log     *slog.Logger
-	checks  sync.WaitGroup
+	targets  []string // of the workers
+	log      *slog.Logger
+	clearing *atomic.Int64 // starts and ends of resets of the cluster
+	checks   sync.WaitGroup
 
 	last    atomic.Int64 // time of the last success, Unix ns
 	ops     atomic.Int64
 	unknown atomic.Int64
 	epochs  atomic.Int64
 	checked atomic.Int64 // histories that were checked
+	skipped atomic.Int64 // epochs during which the cluster was reset
 	open    atomic.Int64 // histories for which the time of the check did not suffice
 
 	mu     sync.Mutex
@@ -106,6 +108,7 @@ func (c *clients) epoch(ctx context.Context, number int64) {
 		}
 	}
 	counter, queue := &history{start: time.Now()}, &history{start: time.Now()}
+	cleared := c.clearing.Load()
 	ctx, end := context.WithTimeout(ctx, epochTime)
 	defer end()
 	var running sync.WaitGroup
@@ -115,6 +118,12 @@ func (c *clients) epoch(ctx context.Context, number int64) {
 		running.Go(func() { e.client(ctx, i, r) })
 	}
 	running.Wait()
+	// A reset removes the queue, and an operation that runs meanwhile may create an empty one. A
+	// reset that has begun before the epoch counts when it ends.
+	if c.clearing.Load() != cleared || cleared%2 != 0 {
+		c.skipped.Add(1)
+		return
+	}
 	c.checks.Go(func() {
 		c.check(number, "counter", counter, counterModel)
 		c.check(number, "queue", queue, queueModel)

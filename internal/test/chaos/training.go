@@ -32,6 +32,8 @@ type training struct {
 	restarts atomic.Int64 // of programs
 	restores atomic.Int64 // sessions of the chief
 	resets   atomic.Int64 // of the cluster
+	// clearing counts the starts and ends of resets
+	clearing atomic.Int64
 }
 
 // model adds the variables and the update to a graph.
@@ -67,6 +69,8 @@ func (t *training) reset(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	t.resets.Add(1)
+	t.clearing.Add(1)
+	defer t.clearing.Add(1)
 	if err := weft.Reset(ctx, t.targets[0], nil, nil); err != nil {
 		t.log.Info("cannot reset the cluster", "error", err)
 	}
