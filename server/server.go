@@ -152,9 +152,7 @@ func (s *Server) register(limits *Limits) {
 	rpc.RegisterWorker(s.rpc, gatedWorker{s.task.Worker, s.gate}, s.log)
 	about := &inspection{s, rpc.NewPeers(s.def.Cluster, s.conns), time.Now()}
 	rpc.RegisterInspection(s.rpc, about, s.log)
-	if s.secure == nil { // contexts have no owners yet
-		rpc.RegisterEager(s.rpc, gatedEager{s.task.Eager, s.gate}, s.log)
-	}
+	rpc.RegisterEager(s.rpc, gatedEager{s.task.Eager, s.gate}, s.log)
 	s.health = rpc.RegisterHealth(s.rpc)
 	open := func(*pb.ConfigProto, *slog.Logger) (rpc.Master, func(context.Context), error) {
 		return inspectedMaster{m, about}, func(context.Context) {}, nil

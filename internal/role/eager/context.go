@@ -1,6 +1,7 @@
 package eager
 
 import (
+	"context"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/worker"
 	"github.com/weft-ml/weft/internal/runtime/function"
+	"github.com/weft-ml/weft/internal/trust"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -18,6 +20,7 @@ import (
 // what was compiled for them.
 type Context struct {
 	service   *Service
+	owner     *trust.Principal // has created the context; nil if it has no certificate
 	id        uint64
 	task      string // name of this task in the cluster of the context
 	prefix    string // of the names of the task's devices
@@ -47,9 +50,11 @@ type component struct {
 	text    []byte // its definition
 }
 
-func newContext(s *Service, req *pb.CreateContextRequest) (*Context, error) {
+func newContext(ctx context.Context, s *Service, req *pb.CreateContextRequest) (*Context, error) {
 	config := req.GetServerDef().GetDefaultSessionConfig()
+	owner := trust.FromContext(ctx)
 	scope, err := s.Worker.OpenScope(&worker.ScopeConfig{
+		Tenant: trust.TenantOf(ctx),
 		Handle: handleOf(req.GetContextId()), Lasting: int64(req.GetContextId()), Server: req.GetServerDef(),
 		Devices: req.GetClusterDeviceAttributes(), Isolate: config.GetIsolateSessionState(),
 	})
@@ -57,7 +62,7 @@ func newContext(s *Service, req *pb.CreateContextRequest) (*Context, error) {
 		return nil, err
 	}
 	c := &Context{
-		service: s, id: req.GetContextId(), task: scope.Task().String(), prefix: scope.Task().String() + "/",
+		service: s, owner: owner, id: req.GetContextId(), task: scope.Task().String(), prefix: scope.Task().String() + "/",
 		leader: worker.LeaderOf(config), keepAlive: time.Duration(req.GetKeepAliveSecs()) * time.Second, scope: scope,
 		view: req.GetContextViewId(), library: graph.New(s.Kernels).Library, registered: map[string]int{},
 		handles: map[handleID]*handle{}, components: map[string]component{}, plans: map[string]*plan{},

@@ -17,7 +17,7 @@ import (
 
 // Enqueue executes items in order and returns when all are done. The first error ends it.
 func (s *Service) Enqueue(ctx context.Context, req *pb.EnqueueRequest) (*pb.EnqueueResponse, error) {
-	c, err := s.find(req.GetContextId())
+	c, err := s.find(ctx, req.GetContextId())
 	if err != nil {
 		return nil, err
 	}

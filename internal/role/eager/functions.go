@@ -77,7 +77,7 @@ func (c *Context) function(ctx context.Context, op *pb.Operation, args []argumen
 
 // RunComponentFunction runs the part of a function that another task runs.
 func (s *Service) RunComponentFunction(ctx context.Context, req *pb.RunComponentFunctionRequest) (*pb.RunComponentFunctionResponse, error) {
-	c, err := s.find(req.GetContextId())
+	c, err := s.find(ctx, req.GetContextId())
 	if err != nil {
 		return nil, err
 	}

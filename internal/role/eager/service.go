@@ -96,15 +96,19 @@ func (s *Service) NumContexts() int {
 }
 
 // CreateContext creates a context. One of the same number is dropped, unless its view is newer.
-func (s *Service) CreateContext(_ context.Context, req *pb.CreateContextRequest) (*pb.CreateContextResponse, error) {
+func (s *Service) CreateContext(ctx context.Context, req *pb.CreateContextRequest) (*pb.CreateContextResponse, error) {
 	id, view := req.GetContextId(), req.GetContextViewId()
 	var old []*Context
 	s.mu.Lock()
 	if req.GetClearExistingContexts() {
-		old = slices.Collect(maps.Values(s.contexts))
-		clear(s.contexts)
+		for other, c := range s.contexts {
+			if c.mayUse(ctx) {
+				old = append(old, c)
+				delete(s.contexts, other)
+			}
+		}
 	} else if c := s.contexts[id]; c != nil {
-		if view < c.viewID() {
+		if view < c.viewID() || !c.mayUse(ctx) {
 			s.mu.Unlock()
 			return nil, status.InvalidArgumentf("EagerService:CreateContext failed. Context id: <%d> already exists.", id)
 		}
@@ -115,7 +119,7 @@ func (s *Service) CreateContext(_ context.Context, req *pb.CreateContextRequest)
 	for _, c := range old {
 		c.close()
 	}
-	c, err := newContext(s, req)
+	c, err := newContext(ctx, s, req)
 	if err != nil {
 		return nil, err
 	}
@@ -201,12 +205,13 @@ func (s *Service) expire(now time.Time) bool {
 	return goOn
 }
 
-// find returns a context, and records its use.
-func (s *Service) find(id uint64) (*Context, error) {
+// find returns a context that the caller may use, and records its use. The context of another
+// client is answered like one that does not exist.
+func (s *Service) find(ctx context.Context, id uint64) (*Context, error) {
 	s.mu.Lock()
 	c := s.contexts[id]
 	s.mu.Unlock()
-	if c == nil {
+	if c == nil || !c.mayUse(ctx) {
 		return nil, status.Abortedf("Unable to find a context_id matching the specified one (%d). Perhaps the worker was restarted, "+
 			"or the context was GC'd?", id)
 	}
@@ -215,8 +220,8 @@ func (s *Service) find(id uint64) (*Context, error) {
 }
 
 // UpdateContext advances the view of a context by one and replaces its cluster.
-func (s *Service) UpdateContext(_ context.Context, req *pb.UpdateContextRequest) (*pb.UpdateContextResponse, error) {
-	c, err := s.find(req.GetContextId())
+func (s *Service) UpdateContext(ctx context.Context, req *pb.UpdateContextRequest) (*pb.UpdateContextResponse, error) {
+	c, err := s.find(ctx, req.GetContextId())
 	if err != nil {
 		return nil, err
 	}
@@ -231,8 +236,8 @@ func (s *Service) UpdateContext(_ context.Context, req *pb.UpdateContextRequest)
 }
 
 // KeepAlive returns the view of a context and records its use.
-func (s *Service) KeepAlive(_ context.Context, req *pb.KeepAliveRequest) (*pb.KeepAliveResponse, error) {
-	c, err := s.find(req.GetContextId())
+func (s *Service) KeepAlive(ctx context.Context, req *pb.KeepAliveRequest) (*pb.KeepAliveResponse, error) {
+	c, err := s.find(ctx, req.GetContextId())
 	if err != nil {
 		return nil, err
 	}
@@ -241,11 +246,11 @@ func (s *Service) KeepAlive(_ context.Context, req *pb.KeepAliveRequest) (*pb.Ke
 
 // CloseContext drops a context. It is ignored if the context is unknown or its view is newer: a
 // client that has replaced a context closes the old one later.
-func (s *Service) CloseContext(_ context.Context, req *pb.CloseContextRequest) (*pb.CloseContextResponse, error) {
+func (s *Service) CloseContext(ctx context.Context, req *pb.CloseContextRequest) (*pb.CloseContextResponse, error) {
 	id := req.GetContextId()
 	s.mu.Lock()
 	c := s.contexts[id]
-	if c != nil && req.GetContextViewId() >= c.viewID() {
+	if c != nil && c.mayUse(ctx) && req.GetContextViewId() >= c.viewID() {
 		delete(s.contexts, id)
 	} else {
 		c = nil
@@ -259,8 +264,8 @@ func (s *Service) CloseContext(_ context.Context, req *pb.CloseContextRequest) (
 }
 
 // WaitQueueDone returns at once, because every request is answered when it is done.
-func (s *Service) WaitQueueDone(_ context.Context, req *pb.WaitQueueDoneRequest) (*pb.WaitQueueDoneResponse, error) {
-	if _, err := s.find(req.GetContextId()); err != nil {
+func (s *Service) WaitQueueDone(ctx context.Context, req *pb.WaitQueueDoneRequest) (*pb.WaitQueueDoneResponse, error) {
+	if _, err := s.find(ctx, req.GetContextId()); err != nil {
 		return nil, err
 	}
 	if len(req.GetOpId()) > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/runtime/collective"
 	"github.com/weft-ml/weft/internal/runtime/rendezvous"
 	"github.com/weft-ml/weft/kernel"
@@ -32,7 +33,8 @@ type ScopeConfig struct {
 	Lasting int64         // number of the lasting step
 	Server  *pb.ServerDef // the cluster, and this task in it
 	Devices []*pb.DeviceAttributes
-	Isolate bool // the scope has resources of its own
+	Isolate bool   // the scope has resources of its own
+	Tenant  string // whose resources it uses; "" for those of all who have none
 }
 
 // OpenScope returns a new scope. The caller must call Close.
@@ -63,15 +65,17 @@ func (w *Worker) OpenScope(cfg *ScopeConfig) (*Scope, error) {
 }
 
 func (w *Worker) scopeSession(cfg *ScopeConfig) (*session, error) {
-	return w.makeSession(&pb.CreateWorkerSessionRequest{
+	req := &pb.CreateWorkerSessionRequest{
 		SessionHandle: cfg.Handle, ServerDef: cfg.Server, ClusterDeviceAttributes: cfg.Devices, IsolateSessionState: cfg.Isolate,
-	})
+	}
+	peer.Delegate(req, cfg.Tenant, "")
+	return w.makeSession(req)
 }
 
 // Update replaces the tasks and devices of the cluster. Steps that run keep the old ones.
 func (s *Scope) Update(server *pb.ServerDef, devices []*pb.DeviceAttributes) error {
 	old := s.current()
-	fresh, err := s.worker.scopeSession(&ScopeConfig{Handle: old.handle, Server: server, Devices: devices})
+	fresh, err := s.worker.scopeSession(&ScopeConfig{Handle: old.handle, Server: server, Devices: devices, Tenant: old.tenant})
 	if err != nil {
 		return err
 	}
@@ -108,6 +112,9 @@ func (s *Scope) Task() cluster.Task { return s.current().task }
 
 // Devices returns the devices of this task. They must not be modified.
 func (s *Scope) Devices() []*kernel.Device { return s.current().devices }
+
+// Has reports whether a task is part of the scope's cluster.
+func (s *Scope) Has(task cluster.Task) bool { return s.current().admits(task) }
 
 // Remote returns the incarnations of the devices of other tasks, by full name. The map must not be
 // modified.
