@@ -223,9 +223,10 @@ $(H2SPEC):
 	GOBIN=$(CURDIR)/$(TOOLS) $(GO) install github.com/summerwind/h2spec/cmd/h2spec@$(H2SPEC_VERSION)
 	mv $(TOOLS)/h2spec $@
 
-$(VENV_READY): interop/requirements.txt
+$(VENV_READY): interop/requirements.txt interop/requirements-alone.txt
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --requirement interop/requirements.txt
+	$(VENV)/bin/python -m pip install --quiet --no-deps --requirement interop/requirements-alone.txt
 	@touch $@
 
 $(VENV_OLD_READY): interop/old/requirements.txt
