@@ -30,7 +30,7 @@ type Buffer struct {
 	vals any
 	free func() // called at the last release; only for classForeign
 
-	reclaim atomic.Pointer[func()] // see Tensor.SetReclaimer
+	reclaim atomic.Pointer[func()] // see tensormem.SetReclaimer
 }
 
 const (
@@ -168,4 +168,5 @@ func alignedBytes(size int) []byte {
 
 func init() {
 	tensormem.SetLimit, tensormem.DropFree, tensormem.Held = setLimit, dropFree, heldBuffers
+	tensormem.SetReclaimer = setReclaimer
 }

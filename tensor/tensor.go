@@ -254,11 +254,9 @@ func (t *Tensor) Release() {
 // elements and may write to them.
 func (t *Tensor) Exclusive() bool { return t.buf.exclusive() }
 
-// SetReclaimer registers a function that releases references to the memory of t that are held
-// longer than needed. It is called before Exclusive looks for other holders. A later call replaces
-// it.
-func (t *Tensor) SetReclaimer(reclaim *func()) {
-	if t.buf != nil {
+// setReclaimer implements tensormem.SetReclaimer.
+func setReclaimer(tensor any, reclaim *func()) {
+	if t := tensor.(*Tensor); t.buf != nil { //nolint:forcetypeassert // see tensormem
 		t.buf.reclaim.Store(reclaim)
 	}
 }

@@ -304,7 +304,7 @@ func TestReclaimer(t *testing.T) {
 		calls++
 		kept.Release()
 	}
-	x.SetReclaimer(&reclaim)
+	setReclaimer(&x, &reclaim)
 	if !x.Exclusive() || calls != 1 || !x.Exclusive() || calls != 1 {
 		t.Errorf("the reclaimer was called %d times", calls)
 	}
@@ -314,8 +314,8 @@ func TestReclaimer(t *testing.T) {
 		t.Error("the next tensor has the reclaimer")
 	}
 	none, plain := Tensor{}, Vector[float32](1)
-	none.SetReclaimer(&reclaim)
-	plain.SetReclaimer(&reclaim)
+	setReclaimer(&none, &reclaim)
+	setReclaimer(&plain, &reclaim)
 	if none.Exclusive() || plain.Exclusive() {
 		t.Error("a tensor without a shared buffer is exclusive")
 	}

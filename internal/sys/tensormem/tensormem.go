@@ -12,4 +12,8 @@ var (
 	// Held returns the number of counted buffers with references, for leak tests; 0 without -tags
 	// invariants.
 	Held func() int64
+	// SetReclaimer registers a function that releases references to the memory of a tensor, a
+	// *tensor.Tensor, that are held longer than needed. It is called before Exclusive looks for
+	// other holders. A later call replaces it.
+	SetReclaimer func(tensor any, reclaim *func())
 )

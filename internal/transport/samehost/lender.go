@@ -14,6 +14,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
+	"github.com/weft-ml/weft/internal/sys/tensormem"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -117,7 +118,7 @@ func (l *Lender) Lend(req *message.RecvTensorRequest, resp *message.RecvTensorRe
 	}
 	if slots != nil && size <= maxSlotSize {
 		r.slot = slots.assign(n)
-		n.tensor.SetReclaimer(&l.reclaim)
+		tensormem.SetReclaimer(&n.tensor, &l.reclaim)
 	}
 	resp.Tensor, resp.Transport = tensor.Tensor{}, r.encode()
 	return true
