@@ -232,7 +232,7 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		defer stop()
 	}
 	if f.metrics != "" {
-		l, err := metrics.Listen(f.metrics, f.insecure)
+		l, err := metrics.Listen(f.metrics, f.insecure || f.tls.metrics == "open")
 		if err != nil {
 			_ = s.Close() // the server has not started
 			return err

@@ -49,6 +49,7 @@ func (f *clientTLSFlags) targetOptions() []weft.TargetOption {
 type serverTLSFlags struct {
 	clientTLSFlags
 	health          string
+	metrics         string
 	plaintextPeers  []string
 	plaintextListen string
 	clientClusters  []string
@@ -62,6 +63,7 @@ func (f *serverTLSFlags) add(flags *pflag.FlagSet) {
 	flags.Lookup("tls-ca").Usage = "file with the certificates that sign those of tasks, and of clients without --tls-client-ca"
 	flags.StringVar(&f.files.ClientCA, "tls-client-ca", "", "file with the certificates that sign those of clients, operators and observers")
 	flags.StringVar(&f.health, "health", "", "'open' answers health checks without a client certificate")
+	flags.StringVar(&f.metrics, "metrics", "", "'open' serves --metrics-address to other machines, without a certificate")
 	flags.StringSliceVar(&f.plaintextPeers, "allow-plaintext-peers", nil, "tasks of the cluster without TLS, as job/index, such as those of TensorFlow")
 	flags.StringVar(&f.plaintextListen, "plaintext-listen", "", "address at which these tasks connect without TLS; every process that reaches it has their rights")
 	flags.StringSliceVar(&f.clientClusters, "client-clusters", nil, "networks, as 10.1.0.0/16, whose addresses the cluster_def of a session may name")
@@ -88,6 +90,9 @@ func (f *serverTLSFlags) options() ([]server.Option, error) {
 		opts = append(opts, server.WithOpenHealth())
 	default:
 		return nil, fmt.Errorf("--health %q: want 'open'", f.health)
+	}
+	if f.metrics != "" && f.metrics != "open" {
+		return nil, fmt.Errorf("--metrics %q: want 'open'", f.metrics)
 	}
 	for _, text := range f.clientClusters {
 		p, err := netip.ParsePrefix(text)

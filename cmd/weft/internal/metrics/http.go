@@ -18,15 +18,15 @@ const (
 	acceptBackoff = 100 * time.Millisecond
 )
 
-// Listen listens on a TCP address ("host:port"). Unless insecure is set, the address must be one of
-// the loopback interface.
-func Listen(address string, insecure bool) (net.Listener, error) {
+// Listen listens on a TCP address ("host:port"). Unless open is set, the address must be one of the
+// loopback interface.
+func Listen(address string, open bool) (net.Listener, error) {
 	tcp, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("--metrics-address: %w", err)
 	}
-	if !insecure && !tcp.IP.IsLoopback() {
-		return nil, fmt.Errorf("--metrics-address: other machines can reach %s; --insecure allows it on a trusted network", address)
+	if !open && !tcp.IP.IsLoopback() {
+		return nil, fmt.Errorf("--metrics-address: other machines can reach %s; --metrics=open allows it, and so does --insecure on a trusted network", address)
 	}
 	l, err := net.ListenTCP("tcp", tcp)
 	if err != nil {
