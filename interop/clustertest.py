@@ -29,7 +29,7 @@ class ClusterTest(unittest.TestCase):
 
     jobs = {"ps": 1, "worker": 2}
     cpu_devices = 1
-    variables = {}  # environment variables of the tasks
+    task_environment = {}  # variables of the tasks
     mixes = ["weft"]
 
     mix = "weft"
@@ -43,7 +43,7 @@ class ClusterTest(unittest.TestCase):
         else:
             server = cls.server
         cls.cluster = cluster.Cluster(
-            cls.jobs, server, cls.cpu_devices, others, variables=cls.variables
+            cls.jobs, server, cls.cpu_devices, others, variables=cls.task_environment
         )
         cls.cluster.__enter__()
         cls.addClassCleanup(cls.cluster.__exit__)

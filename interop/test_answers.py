@@ -54,7 +54,7 @@ class OptimizedAnswers(Answers):
     """A master of TensorFlow with oneDNN optimizes the graph and sends it to a task of Weft."""
 
     jobs = {"worker": 2}
-    variables = {"TF_ENABLE_ONEDNN_OPTS": "1"}
+    task_environment = {"TF_ENABLE_ONEDNN_OPTS": "1"}
     mixes = ["tf-master"]
 
     def place(self):
