@@ -318,6 +318,43 @@ func TestRefusalsAreAudited(t *testing.T) {
 	}
 }
 
+// TestSessionsAreAudited checks the lines about sessions and resets. They show the first characters
+// of a handle only.
+func TestSessionsAreAudited(t *testing.T) {
+	var out bytes.Buffer
+	l, err := server.OpenAuditLog("stderr", &out, true, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMatrix(t, server.WithAudit(l))
+	if _, err := m.call("/tensorflow.MasterService/CloseSession", "own"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.call("/tensorflow.MasterService/CloseSession", "other's"); err == nil {
+		t.Fatal("a session was closed by another client")
+	}
+	if _, err := m.call("/tensorflow.MasterService/Reset", "operator"); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	short := `"session":"` + m.session[:8] + `"`
+	for i, want := range [][]string{
+		{`"event":"session made"`, `"principal":"client research/alice"`, short, `"code":"OK"`},
+		{`"event":"session closed"`, `"principal":"client research/alice"`, short, `"code":"OK"`},
+		{`"event":"session closed"`, `"principal":"client research/bob"`, short, `"code":"ABORTED"`},
+		{`"event":"reset"`, `"role":"operator"`, `"code":"OK"`},
+	} {
+		for _, text := range want {
+			if i >= len(lines) || !strings.Contains(lines[i], text) {
+				t.Errorf("line %d lacks %s:\n%s", i, text, &out)
+			}
+		}
+	}
+	if strings.Contains(out.String(), m.session) {
+		t.Errorf("the log has the handle of a session:\n%s", &out)
+	}
+}
+
 // TestForgedMaster checks that a task that names another master ends none of its sessions.
 func TestForgedMaster(t *testing.T) {
 	m := newMatrix(t)

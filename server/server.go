@@ -138,17 +138,21 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 		files.Close()
 		return nil, err
 	}
-	s.register(&o.limits)
+	s.register(o)
 	s.guard(o)
 	return s, nil
 }
 
 // register registers the services, over the network and in this process.
-func (s *Server) register(limits *Limits) {
+func (s *Server) register(o *options) {
 	m := gatedMaster{s.task.Master, s.gate}
 	s.rpc = rpc.NewServer(s.receives, s.log)
-	s.rpc.Limits, s.rpc.IsTaskAddress = limits.wire(), newTaskAddresses(s.def.Cluster).has
-	rpc.RegisterMaster(s.rpc, m, s.log)
+	s.rpc.Limits, s.rpc.IsTaskAddress = o.limits.wire(), newTaskAddresses(s.def.Cluster).has
+	served := rpc.Master(m)
+	if o.audit != nil {
+		served = auditedMaster{m, o.audit, s.def.Self().String()}
+	}
+	rpc.RegisterMaster(s.rpc, served, s.log)
 	rpc.RegisterWorker(s.rpc, gatedWorker{s.task.Worker, s.gate}, s.log)
 	about := &inspection{s, rpc.NewPeers(s.def.Cluster, s.conns), time.Now()}
 	rpc.RegisterInspection(s.rpc, about, s.log)

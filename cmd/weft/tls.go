@@ -67,7 +67,7 @@ func (f *serverTLSFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.plaintextPeers, "allow-plaintext-peers", nil, "tasks of the cluster without TLS, as job/index, such as those of TensorFlow")
 	flags.StringVar(&f.plaintextListen, "plaintext-listen", "", "address at which these tasks connect without TLS; every process that reaches it has their rights")
 	flags.StringSliceVar(&f.clientClusters, "client-clusters", nil, "networks, as 10.1.0.0/16, whose addresses the cluster_def of a session may name")
-	flags.StringVar(&f.audit, "audit", "", "file, or 'stderr', for a line of JSON for each refused connection and call; opened again on SIGUSR1")
+	flags.StringVar(&f.audit, "audit", "", "file, or 'stderr', for a line of JSON for each refused connection and call, session and reset; opened again on SIGUSR1")
 	flags.BoolVar(&f.auditRequired, "audit-required", false, "fail calls whose line in the audit log cannot be written")
 	flags.BoolVar(&f.check, "check", false, "check the flags and certificates, list what is open to others, and exit")
 }
