@@ -399,7 +399,7 @@ class Faults(ShimTest):
             "import tensorflow as tf\ntf.train.Server(%r, 'worker', 1)" % cluster
         )
         self.assertIn("the server of /job:worker/task:1 did not start: 192.0.2.1:1 can be", out)
-        self.assertIn("use --insecure on a trusted network (WEFT_SERVER_FLAGS sets flags)", out)
+        self.assertIn("or --insecure on a trusted network (WEFT_SERVER_FLAGS sets flags)", out)
 
     def test_protocol(self):
         cluster = {"worker": ["127.0.0.1:1", "127.0.0.1:0"]}
