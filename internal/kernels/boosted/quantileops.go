@@ -35,6 +35,7 @@ func init() {
 		Shape: func(c *opdef.ShapeContext) error {
 			n := c.Attrs.Int("num_features")
 			c.SetAll(shapefn.Of(shapefn.Unknown, 4))
+			//sizedmake:ok one for each input
 			return shapefn.CheckRanks(c, 0, append(slices.Repeat([]int{1}, n+1), 0)...)
 		},
 	}, kernel.Stateless(makeSummaries))
@@ -50,6 +51,7 @@ func init() {
 		Name: "BoostedTreesQuantileStreamResourceAddSummaries", Doc: "Adds summaries to streams of quantiles.",
 		In: with("summaries: num_features * float32"), Attrs: features, Stateful: true,
 		Shape: func(c *opdef.ShapeContext) error {
+			//sizedmake:ok one for each input
 			return shapefn.CheckRanks(c, 0, append([]int{0}, slices.Repeat([]int{2}, c.Attrs.Int("num_features"))...)...)
 		},
 	}, addSummaries)

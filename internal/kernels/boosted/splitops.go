@@ -48,6 +48,7 @@ func init() {
 		Out:   slices.Concat([]string{"node_ids: int32", "gains: float32", "feature_ids: int32"}, results),
 		Attrs: []string{"num_features: int >= 1", "logits_dimension: int >= 1"},
 		Shape: func(c *opdef.ShapeContext) error {
+			//sizedmake:ok one for each input
 			return splitShape(c, append(slices.Repeat([]int{4}, c.Attrs.Int("num_features")), 1, 1)...)
 		},
 	}, func(c *kernel.Construction) (kernel.Kernel, error) {

@@ -83,6 +83,7 @@ func instanceAxes(c *kernel.Construction, rank int) ([]int64, error) {
 	}
 	slices.Sort(axes)
 	for _, first := range []int64{1, 2} { // channels last, channels second
+		//sizedmake:ok a rank
 		want := make([]int64, 0, rank)
 		for a := first; a < int64(rank)+first-2; a++ {
 			want = append(want, a)
