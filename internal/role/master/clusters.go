@@ -16,7 +16,8 @@ const maxDifferences = 5
 // clusterCheck compares the cluster specifications of tasks of Weft with the master's. They may
 // differ on purpose, for example behind address translation, so a difference is no error.
 type clusterCheck struct {
-	own cluster.Spec // nil for no check
+	own  cluster.Spec // nil for no check
+	hash uint64       // of own
 
 	mu     sync.Mutex
 	logged map[cluster.Task]string // last differences of each task; guarded by mu
@@ -34,7 +35,7 @@ func (s *session) clusterCheck() *clusterCheck {
 // ask makes a request ask for the task's specification if it is another.
 func (c *clusterCheck) ask(req *pb.GetStatusRequest) {
 	if c.own != nil {
-		peer.AskCluster(req, c.own)
+		peer.AskCluster(req, c.hash)
 	}
 }
 

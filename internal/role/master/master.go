@@ -25,6 +25,7 @@ import (
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/role/requestid"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/kernel"
@@ -124,7 +125,7 @@ type Master struct {
 
 // New returns a master. The caller must call Close.
 func New(cfg Config) *Master {
-	m := &Master{Config: cfg, clusters: clusterCheck{own: cfg.Cluster}, recent: requestid.NewRecent(recentRequests, 4), sessions: map[string]*session{}}
+	m := &Master{Config: cfg, clusters: clusterCheck{own: cfg.Cluster, hash: peer.HashCluster(cfg.Cluster)}, recent: requestid.NewRecent(recentRequests, 4), sessions: map[string]*session{}}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	m.background.Go(m.watch)
 	return m

@@ -16,7 +16,7 @@ func TestClusterOf(t *testing.T) {
 	answer := func(asker, answerer cluster.Spec) *pb.GetStatusResponse {
 		req, resp := &pb.GetStatusRequest{}, &pb.GetStatusResponse{}
 		if asker != nil {
-			AskCluster(req, asker)
+			AskCluster(req, HashCluster(asker))
 		}
 		Mark(resp)
 		AnswerCluster(roundTrip(t, req), resp, answerer)

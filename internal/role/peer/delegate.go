@@ -15,17 +15,12 @@ const (
 
 // Delegate writes the client for which a master makes a request.
 func Delegate(m proto.Message, tenant, principal string) {
-	r := m.ProtoReflect()
-	b := r.GetUnknown()
-	for _, f := range []struct {
-		number protowire.Number
-		text   string
-	}{{fieldTenant, tenant}, {fieldPrincipal, principal}} {
-		if f.text != "" {
-			b = protowire.AppendString(protowire.AppendTag(b, f.number, protowire.BytesType), f.text)
-		}
+	if tenant != "" {
+		addField(m, fieldTenant, protowire.BytesType, protowire.AppendString(nil, tenant))
 	}
-	r.SetUnknown(b)
+	if principal != "" {
+		addField(m, fieldPrincipal, protowire.BytesType, protowire.AppendString(nil, principal))
+	}
 }
 
 // DelegateAll makes a request concern the state of all tenants.
@@ -34,31 +29,18 @@ func DelegateAll(m proto.Message) { setFlag(m, fieldAllTenants) }
 // IsForAll reports whether DelegateAll was called for a request.
 func IsForAll(m proto.Message) bool { return hasFlag(m, fieldAllTenants) }
 
-// Delegated returns what Delegate has written; "" for nothing.
+// Delegated returns what Delegate has written; "" for nothing. Of several values the last counts.
 func Delegated(m proto.Message) (tenant, principal string) {
-	for b := m.ProtoReflect().GetUnknown(); len(b) > 0; {
-		number, kind, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return tenant, principal
-		}
-		b = b[n:]
-		if kind == protowire.BytesType {
-			text, n := protowire.ConsumeString(b)
-			if n < 0 {
-				return tenant, principal
-			}
-			if number == fieldTenant {
-				tenant = text
-			} else if number == fieldPrincipal {
-				principal = text
-			}
-			b = b[n:]
+	for f := range fields(m) {
+		if f.kind != protowire.BytesType {
 			continue
 		}
-		if n = protowire.ConsumeFieldValue(number, kind, b); n < 0 {
-			return tenant, principal
+		text, _ := protowire.ConsumeString(f.value)
+		if f.number == fieldTenant {
+			tenant = text
+		} else if f.number == fieldPrincipal {
+			principal = text
 		}
-		b = b[n:]
 	}
 	return tenant, principal
 }

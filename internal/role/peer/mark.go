@@ -27,22 +27,15 @@ func UseNamedFrames(req *pb.RegisterGraphRequest) { setFlag(req, fieldNamedFrame
 // UsesNamedFrames reports whether UseNamedFrames was called for a request.
 func UsesNamedFrames(req *pb.RegisterGraphRequest) bool { return hasFlag(req, fieldNamedFrames) }
 
-func setFlag(m proto.Message, field protowire.Number) {
-	r := m.ProtoReflect()
-	b := protowire.AppendTag(r.GetUnknown(), field, protowire.VarintType)
-	r.SetUnknown(protowire.AppendVarint(b, 1))
+func setFlag(m proto.Message, number protowire.Number) {
+	addField(m, number, protowire.VarintType, protowire.AppendVarint(nil, 1))
 }
 
-func hasFlag(m proto.Message, field protowire.Number) bool {
-	for b := m.ProtoReflect().GetUnknown(); len(b) > 0; {
-		number, _, n := protowire.ConsumeField(b)
-		if n < 0 {
-			return false
-		}
-		if number == field {
+func hasFlag(m proto.Message, number protowire.Number) bool {
+	for f := range fields(m) {
+		if f.number == number {
 			return true
 		}
-		b = b[n:]
 	}
 	return false
 }
