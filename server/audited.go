@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"strings"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/transport/rpc"
@@ -24,9 +23,6 @@ func (m auditedMaster) note(ctx context.Context, event, session string, err erro
 	e := audit.Event{Event: event, Principal: trust.FromContext(ctx), Session: session, Task: m.task, Code: status.CodeOf(err).String()}
 	if err != nil {
 		e.Reason = err.Error()
-	}
-	if session != "" { // a handle gives rights, so the log has its first characters only
-		e.Reason = strings.ReplaceAll(e.Reason, session, session[:min(8, len(session))]+"…")
 	}
 	return m.log.Require(e, err)
 }

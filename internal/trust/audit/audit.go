@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -139,9 +140,13 @@ func (l *Log) write(e Event) error {
 	}
 	add("peer", e.Peer)
 	add("method", e.Method)
-	add("session", e.Session[:min(8, len(e.Session))])
+	short := e.Session[:min(8, len(e.Session))]
+	add("session", short)
 	add("task", e.Task)
 	add("code", e.Code)
+	if e.Session != "" { // a handle gives rights, so no reason may contain it
+		e.Reason = strings.ReplaceAll(e.Reason, e.Session, short+"…")
+	}
 	add("reason", e.Reason)
 	if l.dropped > 0 {
 		attrs = append(attrs, slog.Int("count", l.dropped))
