@@ -46,6 +46,9 @@ type Task struct {
 // "/job:worker/replica:0/task:1".
 func (t Task) String() string { return "/job:" + t.Job + "/replica:0/task:" + strconv.Itoa(t.Index) }
 
+// Short returns the name of a task in messages for people, "worker/0".
+func (t Task) Short() string { return t.Job + "/" + strconv.Itoa(t.Index) }
+
 // ParseTask parses the name of a task. A missing replica means replica 0.
 func ParseTask(name string) (Task, error) {
 	spec, err := device.Parse(name)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/cluster"
 )
 
 // statusTimeout bounds the wait for a target that cannot be reached.
@@ -142,11 +142,11 @@ func printResources(w io.Writer, t *weft.TaskStatus) {
 
 // shortTask returns "ps/0" for "/job:ps/replica:0/task:0".
 func shortTask(name string) string {
-	job, task, ok := strings.Cut(strings.TrimPrefix(name, "/job:"), "/replica:0/task:")
-	if !ok {
+	task, err := cluster.ParseTask(name)
+	if err != nil {
 		return name
 	}
-	return job + "/" + task
+	return task.Short()
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

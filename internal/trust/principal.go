@@ -55,7 +55,7 @@ type Principal struct {
 func (p *Principal) String() string {
 	switch p.Role {
 	case Task:
-		return fmt.Sprintf("task %s/%d", p.Task.Job, p.Task.Index)
+		return "task " + p.Task.Short()
 	case Client:
 		if p.Name == p.Tenant {
 			return "client " + p.Tenant

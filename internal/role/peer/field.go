@@ -31,7 +31,8 @@ func fields(m proto.Message) iter.Seq[field] {
 	}
 }
 
-// findField returns the value of the first unknown field of a number and type; nil if there is none.
+// findField returns the value of the first unknown field of a number and type; nil if there is
+// none.
 func findField(m proto.Message, number protowire.Number, kind protowire.Type) []byte {
 	for f := range fields(m) {
 		if f.number == number && f.kind == kind {

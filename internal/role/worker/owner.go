@@ -27,8 +27,8 @@ func (w *Worker) checkMaster(ctx context.Context, s *session) error {
 	if caller == (cluster.Task{}) || s.master == s.nameOf(caller) {
 		return nil
 	}
-	return status.Errorf(status.PermissionDenied, "task %s/%d may not create a session in the name of the master %q",
-		caller.Job, caller.Index, s.master)
+	return status.Errorf(status.PermissionDenied, "task %s may not create a session in the name of the master %q",
+		caller.Short(), s.master)
 }
 
 // admits reports whether a task may use the session: its master, or a task whose devices the
@@ -84,7 +84,7 @@ func (w *Worker) checkReceiver(ctx context.Context, sendDevice, recvDevice strin
 			}
 		}
 	}
-	return status.Errorf(status.PermissionDenied, "task %s/%d may not receive what is sent to %s", caller.Job, caller.Index, recvDevice)
+	return status.Errorf(status.PermissionDenied, "task %s may not receive what is sent to %s", caller.Short(), recvDevice)
 }
 
 // checkMember checks that a device belongs to the caller.
@@ -100,7 +100,7 @@ func (w *Worker) checkMember(ctx context.Context, device string) error {
 			return nil
 		}
 	}
-	return status.Errorf(status.PermissionDenied, "task %s/%d may not act for the device %s", caller.Job, caller.Index, device)
+	return status.Errorf(status.PermissionDenied, "task %s may not act for the device %s", caller.Short(), device)
 }
 
 // tenantDevices returns the devices with the resources of a tenant, which no other tenant can

@@ -36,17 +36,15 @@ type exit struct {
 // name returns what messages call the process.
 func (p *process) name() string {
 	if p.server {
-		return shortName(p.task) + " (server)"
+		return p.task.Short() + " (server)"
 	}
-	return shortName(p.task)
+	return p.task.Short()
 }
-
-func shortName(t cluster.Task) string { return fmt.Sprintf("%s/%d", t.Job, t.Index) }
 
 // openLog creates the log file of the process in a folder.
 func (p *process) openLog(dir string, t *terminal, width int) error {
-	name := strings.ReplaceAll(shortName(p.task), "/", "-")
-	prefix := shortName(p.task)
+	name := strings.ReplaceAll(p.task.Short(), "/", "-")
+	prefix := p.task.Short()
 	if p.server {
 		name, prefix = name+"-server", prefix+"s"
 	}

@@ -96,7 +96,7 @@ func (s *supervisor) plan() error {
 	}
 	width := 0
 	for _, task := range s.spec.Tasks() {
-		width = max(width, len(shortName(task))+1)
+		width = max(width, len(task.Short())+1)
 		if s.Layout.serves(task.Job) {
 			command := append(slices.Clone(s.Server), "--cluster-spec="+s.spec.String(), "--job-name="+task.Job, fmt.Sprintf("--task-index=%d", task.Index))
 			s.servers = append(s.servers, &process{task: task, server: true, command: command})
