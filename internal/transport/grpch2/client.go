@@ -215,8 +215,14 @@ type Response struct {
 	FromServer bool    // the server sent the status; otherwise the error is local
 }
 
-// maxTries bounds the attempts of a call that the server provably has not processed.
-const maxTries = 5
+const (
+	// maxTries bounds the attempts of a call that the server provably has not processed.
+	maxTries = 5
+	// firstRetryPause is the pause before the third attempt. Later pauses double. The second
+	// attempt is made at once: most calls are refused because the server's limit on streams was not
+	// known yet, or because the server is going away.
+	firstRetryPause = 4 * time.Millisecond
+)
 
 // Call makes a call and waits for its response, or for the end of ctx.
 func (c *Client) Call(ctx context.Context, r *Request) Response {
@@ -227,9 +233,22 @@ func (c *Client) Call(ctx context.Context, r *Request) Response {
 		}
 		call := newClientCall(conn, r)
 		resp := call.run(ctx)
-		if !call.retryable || try == maxTries || ctx.Err() != nil {
+		if !call.retryable || try == maxTries || ctx.Err() != nil || !pauseAfter(ctx, try) {
 			return resp
 		}
+	}
+}
+
+// pauseAfter waits between two attempts of a call. It reports false if ctx ends.
+func pauseAfter(ctx context.Context, try int) bool {
+	if try == 1 {
+		return true
+	}
+	select {
+	case <-time.After(firstRetryPause << (try - 2)):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -242,16 +242,12 @@ func (c *clientCall) fail(err error) {
 
 // cancel ends a call whose context has ended.
 func (c *clientCall) cancel(ctx context.Context) {
-	if !c.conn.removeStream(&c.stream) {
+	// RST_STREAM is queued before the caller continues, because it may close the connection
+	if !c.conn.resetStream(&c.stream, codeCancel) {
 		return
 	}
 	c.in.abandon()
 	c.response = localResponse(ctx, ctx.Err())
-	// queue RST_STREAM before the caller continues, because it may close the connection
-	if c.id != 0 {
-		// a write error also ends the reader
-		_ = c.conn.out.queueControl(appendUint32Frame(nil, frameReset, c.id, uint32(codeCancel)))
-	}
 	c.complete()
 	c.conn.interruptReader()
 	c.conn.out.flush()

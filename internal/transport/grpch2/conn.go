@@ -194,6 +194,26 @@ func (c *conn) findStream(id uint32) *stream {
 func (c *conn) removeStream(s *stream) bool {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
+	return c.removeLocked(s)
+}
+
+// resetStream is like removeStream, and queues RST_STREAM if the stream was opened. Both happen in
+// one step: a call that waits for the place of the stream must not be written before RST_STREAM,
+// because the peer still counts the stream and would refuse the call.
+func (c *conn) resetStream(s *stream, code errCode) bool {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	if !c.removeLocked(s) {
+		return false
+	}
+	if s.id != 0 {
+		c.out.queue = appendUint32Frame(c.out.queue, frameReset, s.id, uint32(code))
+	}
+	return true
+}
+
+// removeLocked implements removeStream. The caller holds out.mu.
+func (c *conn) removeLocked(s *stream) bool {
 	if s.flow.ended {
 		return false
 	}
