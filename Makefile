@@ -45,6 +45,7 @@ RACE_SKIP := /internal/kernels/|/internal/numeric/simd|/internal/proto/pb$$|/op$
 
 # What `weft --version` shows where the go command records no commit: its hash and date, and whether
 # the source code differs from it.
+STAMP_VARIABLE := github.com/weft-ml/weft/internal/sys/buildinfo.stamp
 STAMP = $(shell git log -1 --format='%h %cI' 2>/dev/null && { git diff --quiet HEAD || echo modified; })
 
 # What `make generate` may write: compared before and after by checkgenerate.
@@ -61,7 +62,7 @@ demo: build ## Train an MLP on a cluster of three tasks on this machine (ARGS="-
 
 .PHONY: build
 build: ## Build the static binary bin/weft
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X 'main.stamp=$(STAMP)'" -o bin/weft ./cmd/weft
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X '$(STAMP_VARIABLE)=$(STAMP)'" -o bin/weft ./cmd/weft
 
 .PHONY: check
 check: test lint ## What to run before a commit: test and lint

@@ -103,6 +103,13 @@ func (g *gate) enter() error {
 	return nil
 }
 
+// count returns the number of running steps.
+func (g *gate) count() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.running
+}
+
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

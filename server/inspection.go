@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/buildinfo"
 	"github.com/weft-ml/weft/internal/sys/memlimit"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/status"
@@ -37,18 +37,10 @@ func (i *inspection) GetTask(ctx context.Context, _ *pb.GetTaskRequest) (*pb.Tas
 	s := i.server
 	host, _ := os.Hostname() // "" if the system does not tell it
 	return &pb.TaskInfo{
-		Name: s.def.Self().String(), Version: buildVersion(), Host: host, Pid: int64(os.Getpid()), UptimeSeconds: time.Since(i.started).Seconds(),
+		Name: s.def.Self().String(), Version: buildinfo.Read().Version, Host: host, Pid: int64(os.Getpid()), UptimeSeconds: time.Since(i.started).Seconds(),
 		Devices: s.Devices(), MemoryBytes: int64(memlimit.Held()), Sessions: s.task.Master.Inspect(ctx),
 		WorkerSessions: int64(s.task.Worker.Sessions()), Resources: s.task.Worker.Resources(),
 	}, nil
-}
-
-// buildVersion returns the version of the module that this program was built from.
-func buildVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return ""
 }
 
 // GetCluster implements [rpc.Inspection].

@@ -31,10 +31,13 @@ type options struct {
 	tls            *TLS                   // nil without TLS
 	tlsOf          func(cluster.Task) TLS // sets tls; may be nil
 	openHealth     bool
+	openMetrics    bool
 	plainListener  net.Listener
 	plainPeers     []cluster.Task
 	clientClusters []netip.Prefix
 	audit          *AuditLog // nil for none
+
+	http string // address of HTTP; "" for none
 
 	receiveWindow  int64 // in bytes; 0 for the default
 	receiveMaxWait time.Duration

@@ -26,6 +26,7 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/inspect/web"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/master"
 	"github.com/weft-ml/weft/internal/role/message"
@@ -65,6 +66,9 @@ type Server struct {
 	loopback       bool          // only processes on this machine can connect
 	plain          net.Listener  // for tasks without TLS; nil for none
 	clientClusters []netip.Prefix
+	httpListener   net.Listener // nil for none
+	web            *web.Server  // nil before Start, and without HTTP
+	inspection     *inspection
 	unregister     []func() // remove the targets of this process that lead here
 
 	mu    sync.Mutex
@@ -138,6 +142,12 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 		files.Close()
 		return nil, err
 	}
+	if s.httpListener, err = s.listenHTTP(o); err != nil {
+		s.task.Close(context.Background()) // it has no sessions
+		listener.Close()
+		files.Close()
+		return nil, err
+	}
 	s.register(o)
 	s.guard(o)
 	return s, nil
@@ -154,12 +164,12 @@ func (s *Server) register(o *options) {
 	}
 	rpc.RegisterMaster(s.rpc, served, s.log)
 	rpc.RegisterWorker(s.rpc, gatedWorker{s.task.Worker, s.gate}, s.log)
-	about := &inspection{s, rpc.NewPeers(s.def.Cluster, s.conns), time.Now()}
-	rpc.RegisterInspection(s.rpc, about, s.log)
+	s.inspection = &inspection{s, rpc.NewPeers(s.def.Cluster, s.conns), time.Now()}
+	rpc.RegisterInspection(s.rpc, s.inspection, s.log)
 	rpc.RegisterEager(s.rpc, gatedEager{s.task.Eager, s.gate}, s.log)
 	s.health = rpc.RegisterHealth(s.rpc)
 	open := func(*pb.ConfigProto, *slog.Logger) (rpc.Master, func(context.Context), error) {
-		return inspectedMaster{m, about}, func(context.Context) {}, nil
+		return inspectedMaster{m, s.inspection}, func(context.Context) {}, nil
 	}
 	s.unregister = []func(){rpc.RegisterTarget(s.Target(), open), rpc.RegisterTarget("grpc://"+s.Address(), open)}
 }
@@ -203,6 +213,7 @@ func (s *Server) Start() error {
 	if s.secure != nil {
 		s.secure.creds.Watch()
 	}
+	s.serveHTTP()
 	go s.serve()
 	return nil
 }
@@ -264,6 +275,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.health.SetServing(false)
 	err := s.gate.close(ctx)
+	s.closeHTTP()
 	s.closeRoles(ctx)
 	s.closeConnections()
 	if s.secure != nil {

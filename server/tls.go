@@ -42,6 +42,10 @@ func WithTaskTLS(of func(cluster.Task) TLS) Option { return func(o *options) { o
 // WithOpenHealth makes a server with TLS answer health checks without a client certificate.
 func WithOpenHealth() Option { return func(o *options) { o.openHealth = true } }
 
+// WithOpenMetrics makes a server with TLS answer requests for its metrics over HTTP without a
+// client certificate.
+func WithOpenMetrics() Option { return func(o *options) { o.openMetrics = true } }
+
 // WithPlaintextPeers lists tasks of the cluster that speak no TLS, such as those of TensorFlow. The
 // server calls them without TLS, and takes their calls on a listener of their own, where every
 // process that reaches it has the rights of these tasks. nil means that they make no calls.
@@ -76,6 +80,7 @@ func (s *Server) Methods() []string { return s.rpc.Paths() }
 // secureServer is the part of a server that deals with certificates.
 type secureServer struct {
 	creds *secure.Credentials
+	guard *rpc.Guard
 	plain []cluster.Task // tasks without TLS
 }
 
@@ -105,7 +110,7 @@ func newSecure(o *options, self cluster.Task) (*secureServer, error) {
 	if o.audit != nil {
 		creds.OnLoad(func() { o.audit.Write(audit.Event{Event: audit.CertificateLoaded, Principal: p, Task: self.String()}) })
 	}
-	return &secureServer{creds, o.plainPeers}, nil
+	return &secureServer{creds: creds, plain: o.plainPeers}, nil
 }
 
 // credentials returns the certificates for connections to a task.
@@ -123,12 +128,12 @@ func (s *Server) guard(o *options) {
 	}
 	self := s.def.Self().String()
 	lines := &refusals{log: o.log}
-	s.rpc.Guard(&rpc.Guard{
-		Credentials: s.secure.creds, Policy: trust.Policy{HealthOpen: o.openHealth},
-		ConnectionRefused: func(nc net.Conn, err error) {
-			lines.warn(nc, err)
+	s.secure.guard = &rpc.Guard{
+		Credentials: s.secure.creds, Policy: trust.Policy{HealthOpen: o.openHealth, MetricsOpen: o.openMetrics},
+		ConnectionRefused: func(peer string, err error) {
+			lines.warn(peer, err)
 			if o.audit != nil {
-				o.audit.Write(audit.Event{Event: audit.ConnectionRefused, Peer: nc.RemoteAddr().String(), Task: self, Reason: err.Error()})
+				o.audit.Write(audit.Event{Event: audit.ConnectionRefused, Peer: peer, Task: self, Reason: err.Error()})
 			}
 		},
 		InCluster: func(t cluster.Task) bool { return s.def.Cluster.Address(t) != "" },
@@ -140,14 +145,15 @@ func (s *Server) guard(o *options) {
 				Event: audit.CallRefused, Principal: p, Method: path, Task: self, Code: status.CodeOf(err).String(), Reason: err.Error(),
 			}, err)
 		},
-	})
+	}
+	s.rpc.Guard(s.secure.guard)
 }
 
 // refusals logs connections that are refused. The log itself is limited.
 type refusals struct{ log *slog.Logger }
 
-func (r *refusals) warn(nc net.Conn, err error) {
-	r.log.Warn("a connection was refused", "client", nc.RemoteAddr(), "why", err)
+func (r *refusals) warn(peer string, err error) {
+	r.log.Warn("a connection was refused", "client", peer, "why", err)
 }
 
 // Loopback reports whether only processes on this machine can connect to the server.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/weft-ml/weft/internal/sys/buildinfo"
 )
 
 func newRoot() *cobra.Command {
@@ -13,7 +15,7 @@ func newRoot() *cobra.Command {
 		Use:     "weft",
 		Short:   "TensorFlow's distributed runtime in Go",
 		Long:    "Weft runs TensorFlow graphs on clusters. Its parameter servers and workers are compatible with TensorFlow's clients.",
-		Version: longVersion(),
+		Version: buildinfo.Read().String(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil

@@ -20,6 +20,7 @@ import (
 	"github.com/weft-ml/weft/internal/serving"
 	"github.com/weft-ml/weft/internal/serving/models"
 	"github.com/weft-ml/weft/internal/serving/servable"
+	"github.com/weft-ml/weft/internal/sys/buildinfo"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 	_ "github.com/weft-ml/weft/local" // the target of models
 )
@@ -136,7 +137,7 @@ func (f *serveFlags) config(cmd *cobra.Command, args []string) (serving.Config, 
 		LoadThreads: f.loadThreads, LoadRetries: f.loadRetries, RetryInterval: time.Duration(f.retryInterval) * time.Microsecond,
 		EarlyLabels: f.earlyLabels, WarmUp: f.warmUp, WarmUpTimes: f.warmUpTimes, ModelBatching: f.modelBatching,
 		RESTTimeout: time.Duration(f.restTimeout) * time.Millisecond, CORS: f.cors, MaxBody: int64(f.maxRequest),
-		CheckMethods: f.checkMethods, Content: f.content, Grace: f.grace, Name: "weft", Version: version(),
+		CheckMethods: f.checkMethods, Content: f.content, Grace: f.grace, Name: "weft", Version: buildinfo.Read().Version,
 		Servable: servable.Options{Tags: strings.Split(f.tags, ",")},
 	}
 	if f.sslFile != "" {
@@ -243,10 +244,10 @@ func (f *serveFlags) serve(ctx context.Context, cmd *cobra.Command, c serving.Co
 		return err
 	}
 	for _, l := range c.GRPC {
-		fmt.Fprintf(cmd.OutOrStdout(), "weft %s serves gRPC at %s\n", version(), l.Addr())
+		fmt.Fprintf(cmd.OutOrStdout(), "weft %s serves gRPC at %s\n", buildinfo.Read().Version, l.Addr())
 	}
 	for _, l := range c.HTTP {
-		fmt.Fprintf(cmd.OutOrStdout(), "weft %s serves HTTP at http://%s\n", version(), l.Addr())
+		fmt.Fprintf(cmd.OutOrStdout(), "weft %s serves HTTP at http://%s\n", buildinfo.Read().Version, l.Addr())
 	}
 	return serving.New(c).Run(ctx)
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/weft-ml/weft/cmd/weft/internal/loglimit"
 	"github.com/weft-ml/weft/cmd/weft/internal/metrics"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/sys/buildinfo"
+	"github.com/weft-ml/weft/internal/sys/heapprofile"
 	_ "github.com/weft-ml/weft/kernels"
 	"github.com/weft-ml/weft/server"
 	"github.com/weft-ml/weft/status"
@@ -30,6 +32,7 @@ type serverFlags struct {
 	cpuDevices  int
 	portFile    string
 	metrics     string
+	http        string
 	listen      string // address to listen on; "" for the one in the cluster
 	insecure    bool
 	grace       time.Duration
@@ -64,7 +67,7 @@ func newServer() *cobra.Command {
 			}
 			if err != nil && f.parent != 0 {
 				// for the parent
-				fmt.Fprintf(cmd.OutOrStdout(), "weft %s failed: %v\n", version(), err)
+				fmt.Fprintf(cmd.OutOrStdout(), "weft %s failed: %v\n", buildinfo.Read().Version, err)
 			}
 			return err
 		},
@@ -79,6 +82,7 @@ func newServer() *cobra.Command {
 	gpuMemoryFraction(flags)
 	flags.StringVar(&f.portFile, "port-file", "", "file for the port on which the task listens")
 	flags.StringVar(&f.metrics, "metrics-address", "", "address at which to serve metrics of the task for Prometheus, at /metrics")
+	flags.StringVar(&f.http, "http-address", "", "address at which to answer HTTP: /livez, /readyz, /version, /metrics and /debug/pprof; with certificates it asks for them")
 	flags.StringVar(&f.listen, "listen", "", listenUsage)
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address other than loopback, where any host that can reach it can run graphs")
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
@@ -214,6 +218,10 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	if f.insecure {
 		opts = append(opts, server.Insecure())
 	}
+	if f.http != "" {
+		heapprofile.Start()
+		opts = append(opts, server.WithHTTP(f.http))
+	}
 	if f.listen != "" {
 		opts = append(opts, server.WithListen(f.listen))
 	}
@@ -259,7 +267,11 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 
 func announce(cmd *cobra.Command, s *server.Server, def cluster.ServerDef) {
 	self := def.Self()
-	fmt.Fprintf(cmd.OutOrStdout(), "weft %s ready: %s at %s, %d CPU device(s)\n", version(), self.String(), s.Target(), def.CPUDevices)
+	http := ""
+	if url := s.HTTPURL(); url != "" {
+		http = ", " + url
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "weft %s ready: %s at %s, %d CPU device(s)%s\n", buildinfo.Read().Version, self.String(), s.Target(), def.CPUDevices, http)
 	logStarted(cmd.ErrOrStderr(), s)
 }
 

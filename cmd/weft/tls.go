@@ -62,8 +62,8 @@ func (f *serverTLSFlags) add(flags *pflag.FlagSet) {
 	f.clientTLSFlags.add(flags)
 	flags.Lookup("tls-ca").Usage = "file with the certificates that sign those of tasks, and of clients without --tls-client-ca"
 	flags.StringVar(&f.files.ClientCA, "tls-client-ca", "", "file with the certificates that sign those of clients, operators and observers")
-	flags.StringVar(&f.health, "health", "", "'open' answers health checks without a client certificate")
-	flags.StringVar(&f.metrics, "metrics", "", "'open' serves --metrics-address to other machines, without a certificate")
+	flags.StringVar(&f.health, "health", "", "'open' answers health checks without a client certificate, over gRPC and at --http-address")
+	flags.StringVar(&f.metrics, "metrics", "", "'open' serves --metrics-address to other machines, and /metrics at --http-address, without a certificate")
 	flags.StringSliceVar(&f.plaintextPeers, "allow-plaintext-peers", nil, "tasks of the cluster without TLS, as job/index, such as those of TensorFlow")
 	flags.StringVar(&f.plaintextListen, "plaintext-listen", "", "address at which these tasks connect without TLS; every process that reaches it has their rights")
 	flags.StringSliceVar(&f.clientClusters, "client-clusters", nil, "networks, as 10.1.0.0/16, whose addresses the cluster_def of a session may name")
@@ -91,7 +91,11 @@ func (f *serverTLSFlags) options() ([]server.Option, error) {
 	default:
 		return nil, fmt.Errorf("--health %q: want 'open'", f.health)
 	}
-	if f.metrics != "" && f.metrics != "open" {
+	switch f.metrics {
+	case "":
+	case "open":
+		opts = append(opts, server.WithOpenMetrics())
+	default:
 		return nil, fmt.Errorf("--metrics %q: want 'open'", f.metrics)
 	}
 	for _, text := range f.clientClusters {
@@ -158,6 +162,16 @@ func (f *serverFlags) doors(loopback bool) []string {
 	}
 	if f.metrics != "" {
 		add("--metrics-address " + f.metrics + ": the metrics need no certificate")
+	}
+	switch {
+	case f.http == "":
+	case f.tls.given():
+		add("--http-address " + f.http + ": HTTP with TLS and the same certificates")
+		if f.tls.metrics == "open" {
+			add("--metrics open: the metrics over HTTP need no certificate")
+		}
+	default:
+		add("--http-address " + f.http + ": every process that reaches it sees what the task does, and profiles of its memory")
 	}
 	if len(f.tls.plaintextPeers) > 0 {
 		add("--allow-plaintext-peers " + strings.Join(f.tls.plaintextPeers, ",") + ": the traffic with these tasks is neither encrypted nor authenticated")

@@ -84,6 +84,9 @@ const (
 	Drain   = "/drain"
 	Quit    = "/quit"
 	Profile = "/debug/pprof"
+	Livez   = "/livez"
+	Readyz  = "/readyz"
+	Version = "/version"
 )
 
 // Methods is the table. The columns are those of the roles: client, task, operator, observer,
@@ -131,6 +134,9 @@ var Methods = []Method{
 	{Drain, [NumRoles]Rule{Never, Never, Always, Never, Never}, ""},
 	{Quit, [NumRoles]Rule{Never, Never, Always, Never, Never}, ""},
 	{Profile, [NumRoles]Rule{Never, Never, Always, Never, Never}, ""},
+	{Livez, [NumRoles]Rule{Always, Always, Always, Always, OpenOnly}, FlagHealth},
+	{Readyz, [NumRoles]Rule{Never, Always, Always, Always, OpenOnly}, FlagHealth},
+	{Version, [NumRoles]Rule{Always, Always, Always, Always, Never}, ""},
 }
 
 // Find returns the rows of a method: of its path, of "Service/Method", or of "Method".

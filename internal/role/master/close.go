@@ -81,7 +81,7 @@ func (m *Master) ListDevices(ctx context.Context, req *pb.ListDevicesRequest) (*
 		}
 		return s.listDevices(), nil
 	}
-	found, _, err := findDevices(ctx, m.Workers, m.Workers.Tasks(), &m.clusters, m.Log)
+	found, _, err := m.findDevices(ctx, m.Workers, m.Workers.Tasks(), &m.clusters)
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func (m *Master) newSession(ctx context.Context, config *pb.ConfigProto, target 
 		}
 	}
 	s.tasks = filters.tasks(s.workers.Tasks(), s.task)
-	found, known, err := findDevices(ctx, s.workers, s.tasks, s.clusterCheck(), m.Log)
+	found, known, err := m.findDevices(ctx, s.workers, s.tasks, s.clusterCheck())
 	if err != nil {
 		return nil, err
 	}

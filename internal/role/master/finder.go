@@ -26,6 +26,7 @@ type finder struct {
 	workers Workers
 	check   *clusterCheck
 	log     *slog.Logger
+	began   time.Time
 
 	mu sync.Mutex
 	// tasks that have not answered, with the last error or nil; guarded by mu
@@ -35,15 +36,14 @@ type finder struct {
 // findDevices returns the devices of the given tasks, in their order, and the releases of the
 // tasks. It waits for all of them until ctx ends, and the error then names the missing ones. Any
 // error of a task other than Unavailable ends the wait.
-func findDevices(
-	ctx context.Context, workers Workers, tasks []cluster.Task, check *clusterCheck, log *slog.Logger,
-) (devices, releases, error) {
+func (m *Master) findDevices(ctx context.Context, workers Workers, tasks []cluster.Task, check *clusterCheck) (devices, releases, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	f := &finder{workers: workers, check: check, log: log, missing: map[cluster.Task]error{}}
+	f := &finder{workers: workers, check: check, log: m.Log, began: time.Now(), missing: map[cluster.Task]error{}}
 	for _, t := range tasks {
 		f.missing[t] = nil
 	}
+	defer m.waits.add(f)()
 	found := make([]devices, len(tasks))
 	known := make([]peer.Release, len(tasks))
 	var wg sync.WaitGroup

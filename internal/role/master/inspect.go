@@ -24,9 +24,12 @@ func (m *Master) Inspect(ctx context.Context) []*pb.SessionInfo {
 	return out
 }
 
+// shownHandle returns the start of the handle, enough to recognize it.
+func (s *session) shownHandle() string { return s.handle[:min(shownHandle, len(s.handle))] }
+
 func (s *session) inspect(ctx context.Context) *pb.SessionInfo {
 	now := time.Now()
-	info := &pb.SessionInfo{Handle: s.handle[:min(shownHandle, len(s.handle))], AgeSeconds: now.Sub(s.created).Seconds()}
+	info := &pb.SessionInfo{Handle: s.shownHandle(), AgeSeconds: now.Sub(s.created).Seconds()}
 	if s.owner != nil {
 		info.Owner = s.owner.String()
 	}

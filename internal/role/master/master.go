@@ -116,6 +116,7 @@ type Master struct {
 	recent     *requestid.Recent
 	clusters   clusterCheck
 	background background
+	waits      waits
 	ctx        context.Context // of background work; ends when the master is closed
 	stop       context.CancelFunc
 

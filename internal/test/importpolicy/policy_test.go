@@ -27,6 +27,7 @@ var groups = [][]string{
 	{"internal/runtime/*"},
 	{"internal/role/*"},
 	{"internal/transport/*"},
+	{"internal/inspect/*"},
 	{"."},
 	{"savedmodel/serve"},
 	{"train"},

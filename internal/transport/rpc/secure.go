@@ -28,10 +28,22 @@ type Guard struct {
 	InCluster func(cluster.Task) bool
 	// ConnectionRefused is called for a client that has no certificate that is accepted; may be
 	// nil.
-	ConnectionRefused func(nc net.Conn, err error)
+	ConnectionRefused func(peer string, err error)
 	// Checked is called for each call, with the error of the table. It returns that of the call. It
 	// may be nil.
 	Checked func(ctx context.Context, p *trust.Principal, path string, err error) error
+}
+
+// Check returns an error if a client may not use a path of the table.
+func (g *Guard) Check(ctx context.Context, p *trust.Principal, path string) error {
+	_, err := g.Policy.Check(p, path)
+	if err == nil && p.Role == trust.Task && !g.InCluster(p.Task) {
+		err = status.Errorf(status.PermissionDenied, "%v is not a task of the cluster", p)
+	}
+	if g.Checked != nil {
+		err = g.Checked(ctx, p, path, err)
+	}
+	return err
 }
 
 // plaintextAdvice is what a client learns that speaks HTTP/2 without TLS, such as TensorFlow's.
@@ -49,7 +61,7 @@ func (s *Server) Guard(g *Guard) {
 	}
 	s.Refused = func(nc net.Conn, err error) string {
 		if g.ConnectionRefused != nil {
-			g.ConnectionRefused(nc, err)
+			g.ConnectionRefused(nc.RemoteAddr().String(), err)
 		}
 		if errors.Is(err, secure.ErrPlaintext) {
 			return plaintextAdvice
@@ -57,15 +69,7 @@ func (s *Server) Guard(g *Guard) {
 		return ""
 	}
 	s.Authorize = func(c *grpch2.Caller, path string) (code uint32, text string) {
-		p := trust.FromContext(c.Context)
-		_, err := g.Policy.Check(p, path)
-		if err == nil && p.Role == trust.Task && !g.InCluster(p.Task) {
-			err = status.Errorf(status.PermissionDenied, "%v is not a task of the cluster", p)
-		}
-		if g.Checked != nil {
-			err = g.Checked(c.Context, p, path, err)
-		}
-		if err != nil {
+		if err := g.Check(c.Context, trust.FromContext(c.Context), path); err != nil {
 			e := status.From(err)
 			return uint32(e.Code), e.Message
 		}

@@ -245,6 +245,27 @@ func (c *Credentials) server(conn *Conn) *tls.Config {
 	return config
 }
 
+// HTTP returns the configuration of a server of HTTP. Clients may leave their certificate out;
+// PrincipalOf says who they are.
+func (c *Credentials) HTTP() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS13, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		config := c.current.Load().config()
+		config.NextProtos = []string{"h2", "http/1.1"}
+		config.ClientAuth = tls.RequestClientCert
+		return config, nil
+	}}
+}
+
+// PrincipalOf returns what the certificates of a client of HTTP say, or trust.Anonymous if it has
+// shown none. It verifies them by the files in use.
+func (c *Credentials) PrincipalOf(chain []*x509.Certificate) (*trust.Principal, error) {
+	if len(chain) == 0 {
+		return &trust.Principal{Role: trust.Anonymous}, nil
+	}
+	p, _, err := c.current.Load().verify(chain, x509.ExtKeyUsageClientAuth, c.now())
+	return p, err
+}
+
 // client returns the configuration for a connection to a task, or to any task if task is zero.
 func (c *Credentials) client(conn *Conn, task cluster.Task, address string) *tls.Config {
 	m := c.current.Load()

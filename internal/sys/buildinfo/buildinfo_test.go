@@ -1,4 +1,4 @@
-package main
+package buildinfo
 
 import (
 	"runtime/debug"
@@ -23,9 +23,9 @@ func TestVersion(t *testing.T) {
 		{plain, "", "devel", "devel (commit unknown, go1.26)"},
 		{nil, "", "devel", "devel (commit unknown, unknown Go version)"},
 	} {
-		b := describeBuild(test.info, test.stamp)
-		if b.version != test.short || b.String() != test.complete {
-			t.Errorf("stamp %q: got %s and %s, want %s", test.stamp, b.version, b, test.complete)
+		b := describe(test.info, test.stamp)
+		if b.Version != test.short || b.String() != test.complete {
+			t.Errorf("stamp %q: got %s and %s, want %s", test.stamp, b.Version, b, test.complete)
 		}
 	}
 }

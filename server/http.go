@@ -1,0 +1,139 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/weft-ml/weft/internal/inspect/web"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/trust"
+	"github.com/weft-ml/weft/status"
+)
+
+// WithHTTP makes the server answer HTTP at an address ("host:port"): /livez, /readyz, /version,
+// /metrics and /debug/pprof. With TLS, clients need a certificate of a role that the table in
+// docs/reference/access.md names. Without TLS, an address that other machines can reach needs
+// [Insecure].
+func WithHTTP(address string) Option { return func(o *options) { o.http = address } }
+
+// listenHTTP opens the listener of HTTP, nil if there is none.
+func (s *Server) listenHTTP(o *options) (net.Listener, error) {
+	if o.http == "" {
+		return nil, nil //nolint:nilnil // see above
+	}
+	tcp, err := net.ResolveTCPAddr("tcp", o.http)
+	if err != nil {
+		return nil, status.InvalidArgumentf("cannot serve HTTP at %s: %w", o.http, err)
+	}
+	if s.secure == nil && !o.insecure && !tcp.IP.IsLoopback() {
+		return nil, status.FailedPreconditionf("the address of HTTP %s can be reached from other machines, and it tells what the task does: "+
+			"that must be allowed explicitly", o.http)
+	}
+	l, err := net.ListenTCP("tcp", tcp)
+	if err != nil {
+		return nil, status.Unavailablef("cannot serve HTTP at %s: %w", o.http, err)
+	}
+	return l, nil
+}
+
+// HTTPAddress returns the address at which the server answers HTTP, "" if it does not.
+func (s *Server) HTTPAddress() string {
+	if s.httpListener == nil {
+		return ""
+	}
+	return s.httpListener.Addr().String()
+}
+
+// HTTPURL returns the URL of the server's HTTP, "" if it has none.
+func (s *Server) HTTPURL() string {
+	switch {
+	case s.httpListener == nil:
+		return ""
+	case s.secure != nil:
+		return "https://" + s.HTTPAddress()
+	}
+	return "http://" + s.HTTPAddress()
+}
+
+// serveHTTP starts to answer HTTP.
+func (s *Server) serveHTTP() {
+	if s.httpListener == nil {
+		return
+	}
+	var config *tls.Config
+	if s.secure != nil {
+		config = s.secure.creds.HTTP()
+	}
+	s.web = web.Serve(s.httpListener, web.Config{
+		TLS:       config,
+		Authorize: s.authorizeHTTP, Readiness: s.readiness, Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+		AnyHost: s.secure != nil || !isLoopbackAddr(s.httpListener.Addr()), Log: s.log,
+	})
+}
+
+// closeHTTP ends HTTP, which was served until the steps had ended.
+func (s *Server) closeHTTP() {
+	switch {
+	case s.web != nil:
+		s.web.Close()
+	case s.httpListener != nil:
+		s.httpListener.Close()
+	}
+}
+
+// authorizeHTTP returns an error if the client of a request may not use a path.
+func (s *Server) authorizeHTTP(r *http.Request, path string) error {
+	if s.secure == nil {
+		return nil
+	}
+	p, err := s.secure.creds.PrincipalOf(r.TLS.PeerCertificates)
+	if err != nil {
+		s.secure.guard.ConnectionRefused(r.RemoteAddr, err)
+		return status.Errorf(status.PermissionDenied, "the certificate is not accepted")
+	}
+	return s.secure.guard.Check(trust.NewContext(r.Context(), p), p, path)
+}
+
+// readiness returns whether the task takes work. With all, the other tasks of the cluster have to
+// answer, too.
+func (s *Server) readiness(ctx context.Context, all bool) web.Readiness {
+	var out web.Readiness
+	s.mu.Lock()
+	state := s.state
+	s.mu.Unlock()
+	if state == stopping {
+		reason := "the task is shutting down"
+		if n := s.gate.count(); n > 0 {
+			reason += fmt.Sprintf("; %d requests are still running", n)
+		}
+		out.Reasons = append(out.Reasons, reason)
+	}
+	if end := s.CertificateExpiry(); !end.IsZero() && time.Now().After(end) {
+		out.Reasons = append(out.Reasons, "the certificate of the task has ended at "+end.UTC().Format(time.RFC3339))
+	}
+	if all {
+		out.Reasons = append(out.Reasons, s.silentTasks(ctx)...)
+	}
+	out.Ready = len(out.Reasons) == 0
+	out.Waits = s.task.Master.Waits()
+	return out
+}
+
+// silentTasks says which tasks of the cluster do not answer.
+func (s *Server) silentTasks(ctx context.Context) []string {
+	info, err := s.inspection.GetCluster(ctx, &pb.GetClusterRequest{})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var out []string
+	for _, t := range info.GetTasks() {
+		if t.GetError() != "" {
+			out = append(out, fmt.Sprintf("%s at %s does not answer: %s", t.GetName(), t.GetAddress(), t.GetError()))
+		}
+	}
+	return out
+}
