@@ -114,6 +114,10 @@ checkgenerate: ## Fail when committed generated files are not current
 interop: build $(VENV_READY) ## Test against a real TensorFlow, both directions (ARGS="-k hello" picks cases)
 	$(VENV)/bin/python -m interop $(ARGS)
 
+.PHONY: serving-guide
+serving-guide: build ## Run the commands of docs/guides/serving.md
+	interop/guide.sh docs/guides/serving.md
+
 .PHONY: interop-old
 interop-old: build ## Run programs of TensorFlow 0.12, 1.4 and 1.15 (ARGS=--all, ARGS="-k queue -r 1.4 -c WTT")
 	$(PYTHON) -m interop.old $(ARGS)

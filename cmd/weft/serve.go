@@ -107,7 +107,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.checkMethods, "enable-signature-method-name-check", false, "refuse signatures whose method is not that of the request")
 	flags.BoolVar(&f.content, "enable-serialization-as-tensor-content", false, "return elements as bytes in tensor_content")
 	flags.StringVar(&f.monitoringFile, "monitoring-config-file", "", "file with a MonitoringConfig in text form, for metrics")
-	flags.StringVar(&f.sslFile, "ssl-config-file", "", "not supported yet")
+	flags.StringVar(&f.sslFile, "ssl-config-file", "", "file with an SSLConfig in text form, for TLS of gRPC")
 	flags.Var(&f.maxRequest, "max-request-size", "size of the largest request over HTTP")
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that requests have to finish after a signal to stop")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log models as they come and go")
@@ -140,13 +140,15 @@ func (f *serveFlags) config(cmd *cobra.Command, args []string) (serving.Config, 
 		CheckMethods: f.checkMethods, Content: f.content, Grace: f.grace, Name: "weft", Version: buildinfo.Read().Version,
 		Servable: servable.Options{Tags: strings.Split(f.tags, ",")},
 	}
-	if f.sslFile != "" {
-		return c, fmt.Errorf("--ssl_config_file: TLS is not supported yet")
-	}
 	if !f.batching && f.batchingFile != "" {
 		return c, fmt.Errorf("--batching_parameters_file needs --enable_batching")
 	}
 	var err error
+	if f.sslFile != "" {
+		if c.TLS, err = serving.ReadTLS(f.sslFile); err != nil {
+			return c, fmt.Errorf("--ssl_config_file: %w", err)
+		}
+	}
 	if c.Models, err = f.models(cmd, args); err != nil {
 		return c, err
 	}

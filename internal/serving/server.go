@@ -7,6 +7,7 @@ package serving
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -32,6 +33,7 @@ import (
 type Config struct {
 	GRPC []net.Listener // for gRPC
 	HTTP []net.Listener // for the REST API, the Open Inference Protocol and metrics
+	TLS  *tls.Config    // of gRPC, without Unix sockets; nil for none
 
 	Models     *servingpb.ModelServerConfig
 	ConfigFile string        // is read again every ConfigPoll; "" for none
@@ -97,6 +99,14 @@ func New(c Config) *Server {
 	}
 	s.grpc = rpc.NewServer(rpc.NewReceiveLimiter(), c.Log)
 	s.grpc.Limits = c.Limits
+	if c.TLS != nil {
+		s.grpc.Secure = func(nc net.Conn) net.Conn {
+			if _, local := nc.(*net.UnixConn); local {
+				return nc
+			}
+			return secureConn{tls.Server(nc, c.TLS)}
+		}
+	}
 	api.Register(s.grpc, c.Log)
 	s.oip.Register(s.grpc, c.Log)
 	s.health = rpc.RegisterHealth(s.grpc, "PredictionService", "ModelService", predict.PredictionService, predict.ModelService)

@@ -69,7 +69,7 @@ func start(t *testing.T, change func(*serving.Config), versions ...int) *running
 		listeners[i] = l
 	}
 	config := serving.Config{
-		GRPC: listeners[:1], HTTP: listeners[1:], Models: configOf(base, ""), FilePoll: 5 * time.Millisecond, LoadThreads: 1,
+		GRPC: listeners[:1:1], HTTP: listeners[1:], Models: configOf(base, ""), FilePoll: 5 * time.Millisecond, LoadThreads: 1,
 		WarmUp: true, RESTTimeout: time.Minute, MaxBody: 1 << 30, MetricsPath: "/metrics", EarlyLabels: true,
 		Grace: 10 * time.Second, Name: "weft", Version: "1", Log: slog.New(slog.DiscardHandler),
 	}
@@ -315,18 +315,29 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// writeBroken writes a version that cannot be loaded.
+func writeBroken(t *testing.T, base string, version int) {
+	t.Helper()
+	dir := filepath.Join(base, fmt.Sprint(version))
+	if err := os.MkdirAll(dir+".part", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir+".part", "saved_model.pb"), []byte("\xff\xff"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(dir+".part", dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func contains(text, part string) bool { return strings.Contains(text, part) }
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
 // A broken version does not take the place of a good one.
 func TestBrokenVersion(t *testing.T) {
 	r := start(t, nil, 1)
-	if err := os.MkdirAll(filepath.Join(r.base, "2.part"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(r.base, "2.part", "saved_model.pb"), []byte("\xff\xff"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(r.base, "2.part"), filepath.Join(r.base, "2")); err != nil {
-		t.Fatal(err)
-	}
+	writeBroken(t, r.base, 2)
 	r.until("version 2 has failed", func() bool {
 		_, body := r.get("/v1/models/m/versions/2")
 		return strings.Contains(body, `"END"`)

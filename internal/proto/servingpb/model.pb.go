@@ -976,6 +976,79 @@ func (x *PrometheusConfig) GetPath() string {
 	return ""
 }
 
+// TLS of a server. All texts are in PEM.
+type SSLConfig struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Private key of the server.
+	ServerKey string `protobuf:"bytes,1,opt,name=server_key,json=serverKey,proto3" json:"server_key,omitempty"`
+	// Certificate of the server, with its intermediates.
+	ServerCert string `protobuf:"bytes,2,opt,name=server_cert,json=serverCert,proto3" json:"server_cert,omitempty"`
+	// Certificates that sign those of clients.
+	CustomCa string `protobuf:"bytes,3,opt,name=custom_ca,json=customCa,proto3" json:"custom_ca,omitempty"`
+	// Clients need a certificate.
+	ClientVerify  bool `protobuf:"varint,4,opt,name=client_verify,json=clientVerify,proto3" json:"client_verify,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SSLConfig) Reset() {
+	*x = SSLConfig{}
+	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SSLConfig) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SSLConfig) ProtoMessage() {}
+
+func (x *SSLConfig) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SSLConfig.ProtoReflect.Descriptor instead.
+func (*SSLConfig) Descriptor() ([]byte, []int) {
+	return file_weft_tensorflow_serving_model_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *SSLConfig) GetServerKey() string {
+	if x != nil {
+		return x.ServerKey
+	}
+	return ""
+}
+
+func (x *SSLConfig) GetServerCert() string {
+	if x != nil {
+		return x.ServerCert
+	}
+	return ""
+}
+
+func (x *SSLConfig) GetCustomCa() string {
+	if x != nil {
+		return x.CustomCa
+	}
+	return ""
+}
+
+func (x *SSLConfig) GetClientVerify() bool {
+	if x != nil {
+		return x.ClientVerify
+	}
+	return false
+}
+
 type FileSystemStoragePathSourceConfig_ServableVersionPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to PolicyChoice:
@@ -990,7 +1063,7 @@ type FileSystemStoragePathSourceConfig_ServableVersionPolicy struct {
 
 func (x *FileSystemStoragePathSourceConfig_ServableVersionPolicy) Reset() {
 	*x = FileSystemStoragePathSourceConfig_ServableVersionPolicy{}
-	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[14]
+	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1002,7 +1075,7 @@ func (x *FileSystemStoragePathSourceConfig_ServableVersionPolicy) String() strin
 func (*FileSystemStoragePathSourceConfig_ServableVersionPolicy) ProtoMessage() {}
 
 func (x *FileSystemStoragePathSourceConfig_ServableVersionPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[14]
+	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,7 +1159,7 @@ type FileSystemStoragePathSourceConfig_ServableVersionPolicy_Latest struct {
 
 func (x *FileSystemStoragePathSourceConfig_ServableVersionPolicy_Latest) Reset() {
 	*x = FileSystemStoragePathSourceConfig_ServableVersionPolicy_Latest{}
-	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[15]
+	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1098,7 +1171,7 @@ func (x *FileSystemStoragePathSourceConfig_ServableVersionPolicy_Latest) String(
 func (*FileSystemStoragePathSourceConfig_ServableVersionPolicy_Latest) ProtoMessage() {}
 
 func (x *FileSystemStoragePathSourceConfig_ServableVersionPolicy_Latest) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[15]
+	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1129,7 +1202,7 @@ type FileSystemStoragePathSourceConfig_ServableVersionPolicy_All struct {
 
 func (x *FileSystemStoragePathSourceConfig_ServableVersionPolicy_All) Reset() {
 	*x = FileSystemStoragePathSourceConfig_ServableVersionPolicy_All{}
-	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[16]
+	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1214,7 @@ func (x *FileSystemStoragePathSourceConfig_ServableVersionPolicy_All) String() s
 func (*FileSystemStoragePathSourceConfig_ServableVersionPolicy_All) ProtoMessage() {}
 
 func (x *FileSystemStoragePathSourceConfig_ServableVersionPolicy_All) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[16]
+	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1239,7 @@ type FileSystemStoragePathSourceConfig_ServableVersionPolicy_Specific struct {
 
 func (x *FileSystemStoragePathSourceConfig_ServableVersionPolicy_Specific) Reset() {
 	*x = FileSystemStoragePathSourceConfig_ServableVersionPolicy_Specific{}
-	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[17]
+	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1251,7 @@ func (x *FileSystemStoragePathSourceConfig_ServableVersionPolicy_Specific) Strin
 func (*FileSystemStoragePathSourceConfig_ServableVersionPolicy_Specific) ProtoMessage() {}
 
 func (x *FileSystemStoragePathSourceConfig_ServableVersionPolicy_Specific) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[17]
+	mi := &file_weft_tensorflow_serving_model_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1279,7 +1352,14 @@ const file_weft_tensorflow_serving_model_proto_rawDesc = "" +
 	"\x11prometheus_config\x18\x01 \x01(\v2).weft.tensorflow.serving.PrometheusConfigR\x10prometheusConfig\">\n" +
 	"\x10PrometheusConfig\x12\x16\n" +
 	"\x06enable\x18\x01 \x01(\bR\x06enable\x12\x12\n" +
-	"\x04path\x18\x02 \x01(\tR\x04path*B\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\"\x8d\x01\n" +
+	"\tSSLConfig\x12\x1d\n" +
+	"\n" +
+	"server_key\x18\x01 \x01(\tR\tserverKey\x12\x1f\n" +
+	"\vserver_cert\x18\x02 \x01(\tR\n" +
+	"serverCert\x12\x1b\n" +
+	"\tcustom_ca\x18\x03 \x01(\tR\bcustomCa\x12#\n" +
+	"\rclient_verify\x18\x04 \x01(\bR\fclientVerify*B\n" +
 	"\tModelType\x12\x1a\n" +
 	"\x16MODEL_TYPE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -1299,7 +1379,7 @@ func file_weft_tensorflow_serving_model_proto_rawDescGZIP() []byte {
 }
 
 var file_weft_tensorflow_serving_model_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_weft_tensorflow_serving_model_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_weft_tensorflow_serving_model_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_weft_tensorflow_serving_model_proto_goTypes = []any{
 	(ModelType)(0),                            // 0: weft.tensorflow.serving.ModelType
 	(ModelVersionStatus_State)(0),             // 1: weft.tensorflow.serving.ModelVersionStatus.State
@@ -1317,44 +1397,45 @@ var file_weft_tensorflow_serving_model_proto_goTypes = []any{
 	(*BatchingParameters)(nil),                // 13: weft.tensorflow.serving.BatchingParameters
 	(*MonitoringConfig)(nil),                  // 14: weft.tensorflow.serving.MonitoringConfig
 	(*PrometheusConfig)(nil),                  // 15: weft.tensorflow.serving.PrometheusConfig
-	(*FileSystemStoragePathSourceConfig_ServableVersionPolicy)(nil),          // 16: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy
-	(*FileSystemStoragePathSourceConfig_ServableVersionPolicy_Latest)(nil),   // 17: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.Latest
-	(*FileSystemStoragePathSourceConfig_ServableVersionPolicy_All)(nil),      // 18: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.All
-	(*FileSystemStoragePathSourceConfig_ServableVersionPolicy_Specific)(nil), // 19: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.Specific
-	nil,                            // 20: weft.tensorflow.serving.ModelConfig.VersionLabelsEntry
-	(pb.Code)(0),                   // 21: weft.tensorflow.error.Code
-	(*ModelSpec)(nil),              // 22: weft.tensorflow.serving.ModelSpec
-	(*anypb.Any)(nil),              // 23: google.protobuf.Any
-	(*wrapperspb.Int64Value)(nil),  // 24: google.protobuf.Int64Value
-	(*wrapperspb.StringValue)(nil), // 25: google.protobuf.StringValue
-	(*wrapperspb.BoolValue)(nil),   // 26: google.protobuf.BoolValue
+	(*SSLConfig)(nil),                         // 16: weft.tensorflow.serving.SSLConfig
+	(*FileSystemStoragePathSourceConfig_ServableVersionPolicy)(nil),          // 17: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy
+	(*FileSystemStoragePathSourceConfig_ServableVersionPolicy_Latest)(nil),   // 18: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.Latest
+	(*FileSystemStoragePathSourceConfig_ServableVersionPolicy_All)(nil),      // 19: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.All
+	(*FileSystemStoragePathSourceConfig_ServableVersionPolicy_Specific)(nil), // 20: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.Specific
+	nil,                            // 21: weft.tensorflow.serving.ModelConfig.VersionLabelsEntry
+	(pb.Code)(0),                   // 22: weft.tensorflow.error.Code
+	(*ModelSpec)(nil),              // 23: weft.tensorflow.serving.ModelSpec
+	(*anypb.Any)(nil),              // 24: google.protobuf.Any
+	(*wrapperspb.Int64Value)(nil),  // 25: google.protobuf.Int64Value
+	(*wrapperspb.StringValue)(nil), // 26: google.protobuf.StringValue
+	(*wrapperspb.BoolValue)(nil),   // 27: google.protobuf.BoolValue
 }
 var file_weft_tensorflow_serving_model_proto_depIdxs = []int32{
-	21, // 0: weft.tensorflow.serving.StatusProto.error_code:type_name -> weft.tensorflow.error.Code
-	22, // 1: weft.tensorflow.serving.GetModelStatusRequest.model_spec:type_name -> weft.tensorflow.serving.ModelSpec
+	22, // 0: weft.tensorflow.serving.StatusProto.error_code:type_name -> weft.tensorflow.error.Code
+	23, // 1: weft.tensorflow.serving.GetModelStatusRequest.model_spec:type_name -> weft.tensorflow.serving.ModelSpec
 	1,  // 2: weft.tensorflow.serving.ModelVersionStatus.state:type_name -> weft.tensorflow.serving.ModelVersionStatus.State
 	2,  // 3: weft.tensorflow.serving.ModelVersionStatus.status:type_name -> weft.tensorflow.serving.StatusProto
 	4,  // 4: weft.tensorflow.serving.GetModelStatusResponse.model_version_status:type_name -> weft.tensorflow.serving.ModelVersionStatus
 	0,  // 5: weft.tensorflow.serving.ModelConfig.model_type:type_name -> weft.tensorflow.serving.ModelType
-	16, // 6: weft.tensorflow.serving.ModelConfig.model_version_policy:type_name -> weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy
-	20, // 7: weft.tensorflow.serving.ModelConfig.version_labels:type_name -> weft.tensorflow.serving.ModelConfig.VersionLabelsEntry
+	17, // 6: weft.tensorflow.serving.ModelConfig.model_version_policy:type_name -> weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy
+	21, // 7: weft.tensorflow.serving.ModelConfig.version_labels:type_name -> weft.tensorflow.serving.ModelConfig.VersionLabelsEntry
 	7,  // 8: weft.tensorflow.serving.ModelConfigList.config:type_name -> weft.tensorflow.serving.ModelConfig
 	8,  // 9: weft.tensorflow.serving.ModelServerConfig.model_config_list:type_name -> weft.tensorflow.serving.ModelConfigList
-	23, // 10: weft.tensorflow.serving.ModelServerConfig.custom_model_config:type_name -> google.protobuf.Any
+	24, // 10: weft.tensorflow.serving.ModelServerConfig.custom_model_config:type_name -> google.protobuf.Any
 	9,  // 11: weft.tensorflow.serving.ReloadConfigRequest.config:type_name -> weft.tensorflow.serving.ModelServerConfig
 	2,  // 12: weft.tensorflow.serving.ReloadConfigResponse.status:type_name -> weft.tensorflow.serving.StatusProto
 	10, // 13: weft.tensorflow.serving.ReloadConfigResponse.metric:type_name -> weft.tensorflow.serving.Metric
-	24, // 14: weft.tensorflow.serving.BatchingParameters.max_batch_size:type_name -> google.protobuf.Int64Value
-	24, // 15: weft.tensorflow.serving.BatchingParameters.batch_timeout_micros:type_name -> google.protobuf.Int64Value
-	24, // 16: weft.tensorflow.serving.BatchingParameters.max_enqueued_batches:type_name -> google.protobuf.Int64Value
-	24, // 17: weft.tensorflow.serving.BatchingParameters.num_batch_threads:type_name -> google.protobuf.Int64Value
-	25, // 18: weft.tensorflow.serving.BatchingParameters.thread_pool_name:type_name -> google.protobuf.StringValue
-	26, // 19: weft.tensorflow.serving.BatchingParameters.enable_large_batch_splitting:type_name -> google.protobuf.BoolValue
-	24, // 20: weft.tensorflow.serving.BatchingParameters.max_execution_batch_size:type_name -> google.protobuf.Int64Value
+	25, // 14: weft.tensorflow.serving.BatchingParameters.max_batch_size:type_name -> google.protobuf.Int64Value
+	25, // 15: weft.tensorflow.serving.BatchingParameters.batch_timeout_micros:type_name -> google.protobuf.Int64Value
+	25, // 16: weft.tensorflow.serving.BatchingParameters.max_enqueued_batches:type_name -> google.protobuf.Int64Value
+	25, // 17: weft.tensorflow.serving.BatchingParameters.num_batch_threads:type_name -> google.protobuf.Int64Value
+	26, // 18: weft.tensorflow.serving.BatchingParameters.thread_pool_name:type_name -> google.protobuf.StringValue
+	27, // 19: weft.tensorflow.serving.BatchingParameters.enable_large_batch_splitting:type_name -> google.protobuf.BoolValue
+	25, // 20: weft.tensorflow.serving.BatchingParameters.max_execution_batch_size:type_name -> google.protobuf.Int64Value
 	15, // 21: weft.tensorflow.serving.MonitoringConfig.prometheus_config:type_name -> weft.tensorflow.serving.PrometheusConfig
-	17, // 22: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.latest:type_name -> weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.Latest
-	18, // 23: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.all:type_name -> weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.All
-	19, // 24: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.specific:type_name -> weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.Specific
+	18, // 22: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.latest:type_name -> weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.Latest
+	19, // 23: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.all:type_name -> weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.All
+	20, // 24: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.specific:type_name -> weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.Specific
 	25, // [25:25] is the sub-list for method output_type
 	25, // [25:25] is the sub-list for method input_type
 	25, // [25:25] is the sub-list for extension type_name
@@ -1375,7 +1456,7 @@ func file_weft_tensorflow_serving_model_proto_init() {
 	file_weft_tensorflow_serving_model_proto_msgTypes[8].OneofWrappers = []any{
 		(*Metric_Int64ValueIncrease)(nil),
 	}
-	file_weft_tensorflow_serving_model_proto_msgTypes[14].OneofWrappers = []any{
+	file_weft_tensorflow_serving_model_proto_msgTypes[15].OneofWrappers = []any{
 		(*FileSystemStoragePathSourceConfig_ServableVersionPolicy_Latest_)(nil),
 		(*FileSystemStoragePathSourceConfig_ServableVersionPolicy_All_)(nil),
 		(*FileSystemStoragePathSourceConfig_ServableVersionPolicy_Specific_)(nil),
@@ -1386,7 +1467,7 @@ func file_weft_tensorflow_serving_model_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weft_tensorflow_serving_model_proto_rawDesc), len(file_weft_tensorflow_serving_model_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -12,8 +12,9 @@ import (
 )
 
 // Apply replaces the configuration of all models. It changes nothing if the configuration is
-// invalid. Then it waits until every model that is new has an available version, or has none in its
-// folder. The error has the code Unknown if new models cannot be loaded.
+// invalid. Then it waits until every model that is new or has another base path has an available
+// version, or has none in its folder. The error has the code Unknown if such a model cannot be
+// loaded.
 func (m *Manager) Apply(ctx context.Context, config *servingpb.ModelServerConfig) error {
 	m.applies.Lock()
 	defer m.applies.Unlock()
@@ -29,7 +30,8 @@ func (m *Manager) Apply(ctx context.Context, config *servingpb.ModelServerConfig
 	return m.await(ctx, added)
 }
 
-// replace replaces the configurations, and returns the names of the models that are new.
+// replace replaces the configurations, and returns the names of the models that are new or have
+// another base path.
 func (m *Manager) replace(list []*servingpb.ModelConfig) (added []string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,9 +52,7 @@ func (m *Manager) replace(list []*servingpb.ModelConfig) (added []string, err er
 			added = append(added, c.GetName())
 		} else if mod.config.GetBasePath() != c.GetBasePath() {
 			// the versions of the old folder end when those of the new one are ready
-			for _, ver := range mod.versions {
-				ver.gone = true
-			}
+			added = append(added, c.GetName())
 		}
 		mod.config, mod.labels, mod.listed = c, maps.Clone(c.GetVersionLabels()), false
 	}
@@ -119,7 +119,11 @@ func (m *Manager) progressLocked(names []string) (waiting, failed []string) {
 		}
 		loading, available, why := false, false, error(nil)
 		for _, v := range mod.wanted {
-			switch ver := mod.versions[v]; {
+			ver := mod.versions[v]
+			if ver != nil && ver.base != mod.config.GetBasePath() {
+				ver = ver.next
+			}
+			switch {
 			case ver == nil:
 				loading = true
 			case ver.state == servingpb.ModelVersionStatus_AVAILABLE:

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/servingpb"
 	"github.com/weft-ml/weft/internal/serving/servable"
+	"github.com/weft-ml/weft/internal/sys/tensormem"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -69,7 +71,9 @@ type version struct {
 	servable *servable.Servable
 	holders  sync.WaitGroup // requests; Add only while the state is AVAILABLE
 	stop     context.CancelFunc
-	gone     bool // was not wanted after it ended
+	gone     bool     // was not wanted after it ended
+	base     string   // base path of the model when the version was found
+	next     *version // is loaded from another base path to replace this one; nil for none
 }
 
 // New returns a manager without models.
@@ -139,11 +143,7 @@ func (m *Manager) listedLocked(name string, mod *model, have found, err error) {
 	}
 	mod.warned = len(mod.wanted) == 0
 	for _, v := range mod.wanted {
-		ver := mod.versions[v]
-		if ver != nil && (ver.state != servingpb.ModelVersionStatus_END || !ver.gone) {
-			continue
-		}
-		if folder, ok := have[v]; ok {
+		if folder, ok := have[v]; ok && mod.mustLoadLocked(v) {
 			m.startLocked(name, mod, v, filepath.Join(mod.config.GetBasePath(), folder))
 		}
 	}
@@ -151,11 +151,36 @@ func (m *Manager) listedLocked(name string, mod *model, have found, err error) {
 	m.changeLocked()
 }
 
-// startLocked starts to load a version.
+// mustLoadLocked reports whether a version that is wanted has to be loaded: for the first time,
+// again, or from another base path than before.
+func (mod *model) mustLoadLocked(v int64) bool {
+	ver, base := mod.versions[v], mod.config.GetBasePath()
+	if ver == nil {
+		return true
+	}
+	if ver.next != nil && ver.next.base != base {
+		ver.next.stop()
+		ver.next = nil
+	}
+	if ver.base != base {
+		return ver.next == nil
+	}
+	return ver.state == servingpb.ModelVersionStatus_END && ver.gone
+}
+
+// startLocked starts to load a version. One that serves is replaced when the new one is loaded.
 func (m *Manager) startLocked(name string, mod *model, v int64, dir string) {
 	ctx, stop := context.WithCancel(m.ctx)
-	ver := &version{state: servingpb.ModelVersionStatus_START, stop: stop}
-	mod.versions[v] = ver
+	ver := &version{state: servingpb.ModelVersionStatus_START, stop: stop, base: mod.config.GetBasePath()}
+	old := mod.versions[v]
+	if old != nil && old.state == servingpb.ModelVersionStatus_AVAILABLE {
+		old.next = ver
+	} else {
+		if old != nil {
+			old.stop()
+		}
+		mod.versions[v], old = ver, nil
+	}
 	m.running.Go(func() {
 		defer stop()
 		s, err := m.load(ctx, ver, name, v, dir)
@@ -163,13 +188,18 @@ func (m *Manager) startLocked(name string, mod *model, v int64, dir string) {
 		defer m.mu.Unlock()
 		switch {
 		case err != nil:
-			ver.state, ver.err = servingpb.ModelVersionStatus_END, err
-			m.opts.Log.Error("a version of a model cannot be loaded", "model", name, "version", v, "error", err)
+			if ver.state, ver.err = servingpb.ModelVersionStatus_END, err; ctx.Err() == nil {
+				m.opts.Log.Error("a version of a model cannot be loaded", "model", name, "version", v, "error", err)
+			}
 		case ctx.Err() != nil:
 			m.unloadLocked(name, v, ver, s)
 		default:
 			ver.state, ver.servable = servingpb.ModelVersionStatus_AVAILABLE, s
 			m.opts.Log.Info("a version of a model is available", "model", name, "version", v)
+			if old != nil {
+				mod.versions[v] = ver
+				m.retireLocked(name, v, old)
+			}
 		}
 		m.settleLocked(name, mod)
 		m.changeLocked()
@@ -212,6 +242,10 @@ func (m *Manager) settleLocked(name string, mod *model) {
 	for _, v := range slices.Sorted(maps.Keys(mod.versions)) {
 		ver := mod.versions[v]
 		wanted := slices.Contains(mod.wanted, v)
+		if !wanted && ver.next != nil {
+			ver.next.stop()
+			ver.next = nil
+		}
 		switch {
 		case wanted:
 			ready = ready || ver.state == servingpb.ModelVersionStatus_AVAILABLE
@@ -227,11 +261,15 @@ func (m *Manager) settleLocked(name string, mod *model) {
 		extra = extra[:len(extra)-1]
 	}
 	for _, v := range extra {
-		ver := mod.versions[v]
-		s := ver.servable
-		ver.servable = nil
-		m.unloadLocked(name, v, ver, s)
+		m.retireLocked(name, v, mod.versions[v])
 	}
+}
+
+// retireLocked unloads a version that serves.
+func (m *Manager) retireLocked(name string, v int64, ver *version) {
+	s := ver.servable
+	ver.servable = nil
+	m.unloadLocked(name, v, ver, s)
 }
 
 // unloadLocked unloads a version when its requests have ended.
@@ -242,13 +280,21 @@ func (m *Manager) unloadLocked(name string, v int64, ver *version, s *servable.S
 		if err := s.Close(); err != nil {
 			m.opts.Log.Warn("a version of a model was not closed", "model", name, "version", v, "error", err)
 		}
-		debug.FreeOSMemory()
+		giveBack()
 		m.opts.Log.Info("a version of a model was unloaded", "model", name, "version", v)
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		ver.state, ver.gone = servingpb.ModelVersionStatus_END, true
 		m.changeLocked()
 	})
+}
+
+// giveBack returns the memory of an unloaded version to the machine, and the free lists of tensors
+// that its requests have used.
+func giveBack() {
+	tensormem.DropFree()
+	runtime.GC() // pools keep what they have until the second collection
+	debug.FreeOSMemory()
 }
 
 func (m *Manager) changeLocked() {

@@ -22,6 +22,7 @@ import (
 	"github.com/weft-ml/weft/internal/serving/predict"
 	"github.com/weft-ml/weft/internal/serving/servable"
 	"github.com/weft-ml/weft/savedmodel"
+	"github.com/weft-ml/weft/savedmodel/serve"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -305,7 +306,7 @@ func tensors(doc jsondoc.Value, sig *servable.Signature) (inputs map[string]tens
 	case rows && columnar:
 		err = status.InvalidArgumentf("JSON Value: %s Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist ", doc)
 	case columnar:
-		inputs, err = jsontensor.Columns(columns, sig.Inputs)
+		inputs, err = jsontensor.Columns(columns, given(sig, columns))
 	case !rows:
 		err = status.InvalidArgumentf("Missing 'inputs' or 'instances' key")
 	case instances.Kind() != jsondoc.Array:
@@ -313,9 +314,32 @@ func tensors(doc jsondoc.Value, sig *servable.Signature) (inputs map[string]tens
 	case instances.Len() == 0:
 		err = status.InvalidArgumentf("JSON Value: %s No values in 'instances' array", doc)
 	default:
-		inputs, err = jsontensor.Rows(instances, sig.Inputs)
+		inputs, err = jsontensor.Rows(instances, given(sig, instances.First()))
 	}
 	return inputs, rows, err
+}
+
+// given returns the inputs of a signature, without those that have a default value and that a value
+// does not name.
+func given(sig *servable.Signature, v jsondoc.Value) []serve.Argument {
+	defaults := sig.Definition.GetDefaults()
+	if len(defaults) == 0 {
+		return sig.Inputs
+	}
+	var list []serve.Argument
+	for _, in := range sig.Inputs {
+		named := false
+		if v.Kind() == jsondoc.Object && !jsontensor.IsBase64(v) {
+			_, named = v.Member(in.Name)
+		}
+		if defaults[in.Name] == nil || named {
+			list = append(list, in)
+		}
+	}
+	if len(list) == 0 {
+		return sig.Inputs
+	}
+	return list
 }
 
 func classes(r *servingpb.ClassificationResult) []byte {
