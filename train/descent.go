@@ -76,6 +76,7 @@ type RMSProp struct {
 	Momentum float64 // fraction of the last update that is added to the next
 	Epsilon  float64 // added to the mean square
 	Centered bool    // divide by the standard deviation instead of the root mean square
+	FromZero bool    // the running mean starts at 0, as in Keras, instead of 1
 }
 
 // NewRMSProp returns the optimizer with a decay of 0.9, no momentum and an epsilon of 1e-10.
@@ -86,9 +87,13 @@ func (*RMSProp) Name() string { return "RMSProp" }
 
 // Begin implements [Optimizer].
 func (o *RMSProp) Begin(vars []*Variable, outer, inner *op.Scope) Updater {
-	kernel, kinds := "RMSProp", []slotKind{{"ms", Ones}, {"mom", Zeros}}
+	start := Initializer(Ones)
+	if o.FromZero {
+		start = Zeros
+	}
+	kernel, kinds := "RMSProp", []slotKind{{"ms", start}, {"mom", Zeros}}
 	if o.Centered {
-		kernel, kinds = "CenteredRMSProp", []slotKind{{"ms", Ones}, {"mg", Zeros}, {"mom", Zeros}}
+		kernel, kinds = "CenteredRMSProp", []slotKind{{"ms", start}, {"mg", Zeros}, {"mom", Zeros}}
 	}
 	return &kernelUpdater{
 		kernel: kernel, slots: newSlots(outer, o.Name(), vars, kinds...),

@@ -32,6 +32,7 @@ var groups = [][]string{
 	{"savedmodel/serve"},
 	{"train"},
 	{"kernels", "server", "local"},
+	{"nn"},
 	{"internal/serving", "internal/serving/*"},
 	{"cmd/*", "cmd/weft/internal/*", "cmd/internal/*", "internal/test/*", "examples/*", "bench/*", "interop/*"},
 }
@@ -121,6 +122,10 @@ var exceptions = []exception{
 	{
 		pkg: "train", not: []string{"kernel", "internal/kernels/*", "internal/runtime/*", "internal/role/*", "internal/transport/*"},
 		why: "training is a client of sessions",
+	},
+	{
+		pkg: "nn", not: []string{"server", "internal/kernels/*", "internal/runtime/*", "internal/role/*", "internal/transport/*"},
+		why: "models are built of the public API",
 	},
 	{
 		pkg: "kernels", not: []string{"server", "local", "train", "."},
