@@ -66,12 +66,22 @@ func (c *Context) OutputType(i int) tensor.DType { return c.outTypes[i].Base() }
 // Allocate allocates output i with its declared type and the given shape, and returns it. The
 // elements are not cleared.
 func (c *Context) Allocate(i int, shape tensor.Shape) (*tensor.Tensor, error) {
+	if c.Step != nil && c.Step.Account != nil {
+		if err := c.Step.afford(c.OutputType(i), shape); err != nil {
+			return nil, err
+		}
+	}
 	t, err := tensor.Alloc(c.OutputType(i), shape)
 	return c.allocated(i, t, err)
 }
 
 // AllocateLike is Allocate with the shape of an existing tensor. The two share the shape.
 func (c *Context) AllocateLike(i int, like *tensor.Tensor) (*tensor.Tensor, error) {
+	if c.Step != nil && c.Step.Account != nil {
+		if err := c.Step.afford(c.OutputType(i), like.Shape()); err != nil {
+			return nil, err
+		}
+	}
 	t, err := tensor.AllocShared(c.OutputType(i), like.Shape())
 	return c.allocated(i, t, err)
 }

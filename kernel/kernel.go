@@ -33,6 +33,7 @@ import (
 	"os"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -181,6 +182,7 @@ type Device struct {
 	MemoryLimit int64      // bytes
 	Resources   *Resources // variables, queues, tables
 	Files       *fileio.FS // files that operations may use; nil for all
+	Policy      *Policy    // operations that the task runs; nil for all
 }
 
 // Step is one run of a graph. All its kernels share it.
@@ -192,6 +194,8 @@ type Step struct {
 	Rendezvous Rendezvous
 	Resources  *Resources // dropped at the end of the step: stacks, tensor arrays
 	Session    string     // handle of the session, "" outside of one
+	// Account pays for the tensors that the nodes of the step make; nil for none.
+	Account *membudget.Account
 	// Collectives is nil for a step without collective operations.
 	Collectives Collectives
 	// NewRendezvous creates the rendezvous of a detached step, see [Step.Detach]. If it is nil,
@@ -200,11 +204,12 @@ type Step struct {
 }
 
 // Detach returns a step for work that outlives s, such as the prefetching of a dataset. The new
-// step ends with ctx. It shares the ID and the session of s. Its rendezvous and its resources are
-// its own, and it has no collectives.
+// step ends with ctx. It shares the ID and the session of s, and the session pays for its tensors.
+// Its rendezvous and its resources are its own, and it has no collectives.
 func (s *Step) Detach(ctx context.Context) *Step {
 	d := &Step{
 		ID: s.ID, Context: ctx, Resources: NewResources(""), Session: s.Session, NewRendezvous: s.NewRendezvous,
+		Account: s.Account.Owner(),
 	}
 	if s.NewRendezvous != nil {
 		d.Rendezvous = s.NewRendezvous()

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/master"
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/worker"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -120,7 +121,7 @@ func (g *gate) leave() {
 	}
 }
 
-// through makes a call that the gate counts.
+// through makes a call that the gate counts. The call waits while there is little memory.
 func through[Req, Resp any](
 	ctx context.Context, g *gate, call func(context.Context, *Req) (*Resp, error), req *Req,
 ) (*Resp, error) {
@@ -128,6 +129,10 @@ func through[Req, Resp any](
 		return nil, err
 	}
 	defer g.leave()
+	if !membudget.Await(ctx) {
+		return nil, status.ResourceExhaustedf("The memory of the process is nearly exhausted: no step or session begins above 95 %% of %d MiB (--memory-limit).",
+			membudget.Limit()>>20)
+	}
 	return call(ctx, req)
 }
 

@@ -47,6 +47,31 @@ func (a attacker) session(g *pb.GraphDef) (string, error) {
 // graph creates a session with a graph in text form and runs a step that fetches y.
 func (a attacker) graph(text string) error {
 	a.t.Helper()
+	return a.run(a.parse(text), nil)
+}
+
+// textSession creates a session with a graph in text form.
+func (a attacker) textSession(text string) string {
+	a.t.Helper()
+	handle, err := a.session(a.parse(text))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return handle
+}
+
+// register registers a graph in text form with the worker, for its CPU device.
+func (a attacker) register(text string) error {
+	def := a.parse(text)
+	for _, n := range def.Node {
+		n.Device = "/job:ps/replica:0/task:0/device:CPU:0"
+	}
+	return a.send(rpc.MethodRegisterGraph, &pb.RegisterGraphRequest{GraphDef: def})
+}
+
+// parse returns a graph in text form as a message.
+func (a attacker) parse(text string) *pb.GraphDef {
+	a.t.Helper()
 	g, err := graphtext.Parse(kernel.Default, text)
 	if err != nil {
 		a.t.Fatal(err)
@@ -55,7 +80,7 @@ func (a attacker) graph(text string) error {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	return a.run(def, nil)
+	return def
 }
 
 // run creates a session with a graph and runs a step that fetches y.

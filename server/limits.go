@@ -2,12 +2,14 @@ package server
 
 import (
 	"context"
+	"maps"
 	"net"
 	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 )
 
@@ -43,6 +45,19 @@ type Limits struct {
 	// Decompression bounds the size of a compressed request: this many times what was received, and
 	// 1 MiB.
 	Decompression int
+
+	Sessions    int // open sessions of clients
+	PartialRuns int // partial runs of a session that have not ended
+	Callables   int // prepared steps of a session
+
+	StepTime   time.Duration // of a step; its client may ask for less
+	PartialRun time.Duration // without a call of a partial run
+
+	// StepMemory, SessionMemory and TenantMemory bound the tensors that a step, the steps of a
+	// session, and those of all sessions of a tenant have in memory on the task, in bytes. What a
+	// variable, a queue or a table holds belongs to the session and the tenant of the step that
+	// made it, until it is freed. Without certificates, all clients are one tenant.
+	StepMemory, SessionMemory, TenantMemory int64
 }
 
 // DefaultLimits returns the limits that a server has without [WithLimits].
@@ -57,6 +72,7 @@ func DefaultLimits() Limits {
 		Keepalive: grpch2.DefaultKeepalive.Interval, KeepaliveTimeout: grpch2.DefaultKeepalive.Timeout,
 		Streams: 1000, TaskStreams: 1 << 16,
 		RequestSize: 1 << 30, GraphSize: 512 << 20, Decompression: 100,
+		Sessions: 10_000, PartialRuns: 1000, Callables: 1000, PartialRun: 10 * time.Minute,
 	}
 }
 
@@ -70,12 +86,24 @@ func (l *Limits) wire() grpch2.Limits {
 	}
 }
 
+// quota returns the limits of master and worker.
+func (l *Limits) quota() quota.Limits {
+	return quota.Limits{
+		Sessions: l.Sessions, PartialRuns: l.PartialRuns, Callables: l.Callables, StepTime: l.StepTime, PartialRun: l.PartialRun,
+		StepMemory: l.StepMemory, SessionMemory: l.SessionMemory, TenantMemory: l.TenantMemory,
+	}
+}
+
 func (l *Limits) keepalive() grpch2.Keepalive {
 	return grpch2.Keepalive{Interval: l.Keepalive, Timeout: l.KeepaliveTimeout}
 }
 
 // Limited returns how often clients have reached each limit, by the name of the limit.
-func (s *Server) Limited() map[string]uint64 { return s.rpc.Limited() }
+func (s *Server) Limited() map[string]uint64 {
+	out := s.rpc.Limited()
+	maps.Copy(out, s.quota.Limited())
+	return out
+}
 
 const (
 	// lookupInterval is how long the addresses of a cluster's hosts are kept.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/kernel"
 )
 
 // Option changes how a server runs.
@@ -27,6 +28,7 @@ type options struct {
 	limits        Limits
 	memory        int64 // limit in bytes, as in limitMemory
 	files         fileio.Config
+	policy        *kernel.Policy
 
 	tls            *TLS                   // nil without TLS
 	tlsOf          func(cluster.Task) TLS // sets tls; may be nil
@@ -91,6 +93,10 @@ func WithMaxFileNames(n int) Option {
 		}
 	}
 }
+
+// WithOperations limits the operations that the server runs, on behalf of its clients and of other
+// tasks. Without this option it runs all.
+func WithOperations(p *kernel.Policy) Option { return func(o *options) { o.policy = p } }
 
 // WithGracePeriod sets the time that running steps have to end when the context of [Server.Run] has
 // ended. The default is 10 seconds.

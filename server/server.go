@@ -30,6 +30,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/master"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/role/task"
 	"github.com/weft-ml/weft/internal/role/worker"
 	"github.com/weft-ml/weft/internal/transport/rpc"
@@ -51,6 +52,7 @@ type Server struct {
 	listener net.Listener
 	task     *task.Task
 	gate     *gate
+	quota    *quota.Quota
 	memory   reclaimer
 	files    *fileio.FS          // files of the operations
 	grace    time.Duration       // time for steps to end when the context of Run has ended
@@ -115,7 +117,7 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), files: files, grace: o.grace, receives: rpc.NewReceiveLimiter(),
+		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), quota: quota.New(o.limits.quota()), files: files, grace: o.grace, receives: rpc.NewReceiveLimiter(),
 		lender: samehost.NewLender(o.log), borrower: samehost.NewBorrower(o.log), stopped: make(chan struct{}),
 		secure: certs, loopback: isLoopbackAddr(listener.Addr()), clientClusters: o.clientClusters,
 	}
@@ -132,7 +134,7 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	}
 	s.gate.rest = s.memory.release
 	s.task, err = task.New(task.Config{
-		Task: def.Self(), Cluster: def.Cluster, CPUDevices: def.CPUDevices, Kernels: kernel.Default, Files: files, Connect: s.connect,
+		Task: def.Self(), Cluster: def.Cluster, CPUDevices: def.CPUDevices, Kernels: kernel.Default, Files: files, Policy: o.policy, Quota: s.quota, Connect: s.connect,
 		Lender:          s.lender,
 		Unused:          s.memory.releaseIfLarge,
 		SessionDefaults: defaults, SessionTTL: o.sessionTTL, OrphanTimeout: o.orphanTimeout, Placement: o.placement, Log: o.log,

@@ -31,6 +31,7 @@ type Buffer struct {
 	free func() // called at the last release; only for classForeign
 
 	reclaim atomic.Pointer[func()] // see tensormem.SetReclaimer
+	paid    paid                   // see Tensor.Charge
 }
 
 const (
@@ -63,6 +64,7 @@ func (b *Buffer) release() {
 		return
 	}
 	countHeld(-1)
+	b.paid.end()
 	poison(b.mem)
 	if b.reclaim.Load() != nil {
 		b.reclaim.Store(nil)

@@ -23,4 +23,12 @@ func limitFlags(flags *pflag.FlagSet, l *server.Limits) {
 	flags.Int64Var(&l.RequestSize, "max-request-size", l.RequestSize, "size of a client's request, in bytes")
 	flags.Int64Var(&l.GraphSize, "max-graph-size", l.GraphSize, "size of a request that creates or extends a session, in bytes")
 	flags.IntVar(&l.Decompression, "max-decompression", l.Decompression, "largest ratio of the size of a compressed request to what was received")
+	flags.IntVar(&l.Sessions, "max-sessions", l.Sessions, "open sessions of clients")
+	flags.IntVar(&l.PartialRuns, "max-partial-runs", l.PartialRuns, "partial runs of a session that have not ended")
+	flags.DurationVar(&l.PartialRun, "partial-run-timeout", l.PartialRun, "end partial runs without a call for this time")
+	flags.IntVar(&l.Callables, "max-callables", l.Callables, "prepared steps (MakeCallable) of a session")
+	flags.DurationVar(&l.StepTime, "max-step-time", l.StepTime, "time that a step may take")
+	flags.Var((*byteSize)(&l.StepMemory), "max-step-memory", "memory that the tensors of a step may take on this task, as in 3GiB")
+	flags.Var((*byteSize)(&l.SessionMemory), "max-session-memory", "memory that the tensors of a session may take on this task, with those in its variables and queues")
+	flags.Var((*byteSize)(&l.TenantMemory), "max-tenant-memory", "memory that the tensors of all sessions of a tenant may take on this task; without certificates, all clients are one tenant")
 }

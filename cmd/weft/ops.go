@@ -16,6 +16,7 @@ type opInfo struct {
 	Inputs  []string `json:"inputs"`
 	Outputs []string `json:"outputs"`
 	Attrs   []string `json:"attrs"`
+	Class   string   `json:"class"`
 	Doc     string   `json:"doc"`
 }
 
@@ -42,7 +43,11 @@ func newOps() *cobra.Command {
 			if !ok {
 				return fmt.Errorf("there is no operation %q", name)
 			}
-			infos = append(infos, opInfo{def.Name, def.In, def.Out, def.Attrs, strings.TrimSpace(def.Doc)})
+			class := ""
+			if op, ok := kernel.Default.LookupOp(name); ok {
+				class = op.Class.String()
+			}
+			infos = append(infos, opInfo{def.Name, def.In, def.Out, def.Attrs, class, strings.TrimSpace(def.Doc)})
 		}
 		return show(cmd, *output, infos, func(w io.Writer) { printOps(w, infos, len(args) > 0) })
 	}
@@ -53,6 +58,7 @@ func printOps(out io.Writer, infos []opInfo, details bool) {
 	for _, op := range infos {
 		fmt.Fprintf(out, "%s(%s) -> (%s)\n", op.Name, strings.Join(op.Inputs, ", "), strings.Join(op.Outputs, ", "))
 		if details {
+			fmt.Fprintf(out, "    class: %s\n", op.Class)
 			for _, a := range op.Attrs {
 				fmt.Fprintf(out, "    %s\n", a)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/sys/buildinfo"
 	"github.com/weft-ml/weft/internal/sys/heapprofile"
+	"github.com/weft-ml/weft/kernel"
 	_ "github.com/weft-ml/weft/kernels"
 	"github.com/weft-ml/weft/server"
 	"github.com/weft-ml/weft/status"
@@ -44,6 +45,7 @@ type serverFlags struct {
 	verbose     bool
 	files       fileFlags
 	tls         serverTLSFlags
+	ops         opFlags
 	parent      int // process id of the parent to end with; 0 for none
 	// announce reports that the task is ready
 	announce func(cmd *cobra.Command, s *server.Server, def cluster.ServerDef)
@@ -93,6 +95,7 @@ func newServer() *cobra.Command {
 	flags.Var(&f.memoryLimit, "memory-limit", "memory that the process may use, as in 3GiB; steps that need more fail; -1 for no limit (default 90 % of the machine or of the control group)")
 	f.files.add(flags)
 	f.tls.add(flags)
+	f.ops.add(flags)
 	flags.IntVar(&f.parent, "parent", 0, "process id of the parent: the task ends when that process has ended")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log sessions and graphs as they come and go, and more details of the runtime")
 	return cmd
@@ -215,6 +218,11 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		defer stop()
 		opts = append(opts, server.WithAudit(auditLog))
 	}
+	policy, err := kernel.NewPolicy(f.ops.set, f.ops.denied)
+	if err != nil {
+		return usageError{err}
+	}
+	opts = append(opts, server.WithOperations(policy))
 	if f.insecure {
 		opts = append(opts, server.Insecure())
 	}
@@ -257,6 +265,10 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		if err := writePort(f.portFile, s.Target()); err != nil {
 			return err
 		}
+	}
+	if err := f.files.enterSandbox(s.Cluster(), f.tls.folders(), f.tls.auditFolders()); err != nil {
+		_ = s.Close() // the reason is err
+		return err
 	}
 	f.announce(cmd, s, def)
 	if err := s.Run(ctx); f.grace > 0 || status.CodeOf(err) != status.DeadlineExceeded {

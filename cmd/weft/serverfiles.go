@@ -2,10 +2,14 @@ package main
 
 import (
 	"fmt"
+	"net"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/sys/sandbox"
 	"github.com/weft-ml/weft/server"
 )
 
@@ -13,11 +17,14 @@ import (
 type fileFlags struct {
 	roots []string
 	names int
+	// sandbox is the mode of --sandbox
+	sandbox string
 }
 
 func (f *fileFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.roots, "file-root", nil, "folder that operations may use, as `NAME=DIR` or NAME=DIR:ro for reading only; may be repeated. "+
 		"Without it they may use all files that the task may use")
+	flags.StringVar(&f.sandbox, "sandbox", string(sandbox.Off), "restrict the process to the files of --file-root and to the ports of the cluster: off, on (as far as the kernel can) or require")
 	flags.IntVar(&f.names, "max-file-names", 100_000, "number of names of files that a pattern may look at; 0 for any")
 }
 
@@ -26,14 +33,49 @@ func (f *fileFlags) options() ([]server.Option, error) {
 	if f.names < 0 {
 		return nil, fmt.Errorf("--max-file-names cannot be negative")
 	}
+	switch mode := sandbox.Mode(f.sandbox); {
+	case mode != sandbox.Off && mode != sandbox.On && mode != sandbox.Require:
+		return nil, fmt.Errorf("--sandbox %q: want off, on or require", f.sandbox)
+	case mode != sandbox.Off && len(f.roots) == 0:
+		return nil, fmt.Errorf("--sandbox %s needs --file-root: without it operations may use all files", f.sandbox)
+	}
 	opts := []server.Option{server.WithMaxFileNames(f.names)}
 	for _, root := range f.roots {
-		name, dir, ok := strings.Cut(root, "=")
-		dir, readOnly := strings.CutSuffix(dir, ":ro")
+		name, dir, readOnly, ok := cutRoot(root)
 		if !ok || name == "" || dir == "" {
 			return nil, fmt.Errorf("--file-root %q: want NAME=DIR or NAME=DIR:ro", root)
 		}
 		opts = append(opts, server.WithFileRoot(name, dir, readOnly))
 	}
 	return opts, nil
+}
+
+// cutRoot returns the parts of a --file-root.
+func cutRoot(root string) (name, dir string, readOnly, ok bool) {
+	name, dir, ok = strings.Cut(root, "=")
+	dir, readOnly = strings.CutSuffix(dir, ":ro")
+	return name, dir, readOnly, ok
+}
+
+// enterSandbox restricts the process to the file roots, other folders that it reads and writes, and
+// the ports of a cluster, as --sandbox says.
+func (f *fileFlags) enterSandbox(spec cluster.Spec, reads, writes []string) error {
+	rules := sandbox.Rules{ReadOnly: reads, ReadWrite: writes}
+	for _, root := range f.roots {
+		if _, dir, readOnly, _ := cutRoot(root); readOnly {
+			rules.ReadOnly = append(rules.ReadOnly, dir)
+		} else {
+			rules.ReadWrite = append(rules.ReadWrite, dir)
+		}
+	}
+	for _, task := range spec.Tasks() {
+		_, port, err := net.SplitHostPort(spec.Address(task))
+		if err != nil {
+			continue // it cannot be reached, either
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err == nil {
+			rules.Connect = append(rules.Connect, uint16(n))
+		}
+	}
+	return sandbox.Enter(sandbox.Mode(f.sandbox), rules)
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -70,6 +71,25 @@ func (f *serverTLSFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.audit, "audit", "", "file, or 'stderr', for a line of JSON for each refused connection and call, session and reset; opened again on SIGUSR1")
 	flags.BoolVar(&f.auditRequired, "audit-required", false, "fail calls whose line in the audit log cannot be written")
 	flags.BoolVar(&f.check, "check", false, "check the flags and certificates, list what is open to others, and exit")
+}
+
+// folders returns the folders of the certificates, whose files may be replaced.
+func (f *serverTLSFlags) folders() []string {
+	var out []string
+	for _, path := range []string{f.files.Cert, f.files.Key, f.files.CA, f.files.ClientCA, f.files.Trust, f.files.Revoked} {
+		if path != "" {
+			out = append(out, filepath.Dir(path))
+		}
+	}
+	return out
+}
+
+// auditFolders returns the folder of the audit log, which is opened again after it was renamed.
+func (f *serverTLSFlags) auditFolders() []string {
+	if f.audit == "" || f.audit == "stderr" {
+		return nil
+	}
+	return []string{filepath.Dir(f.audit)}
 }
 
 // given reports whether any file of certificates is set.

@@ -20,6 +20,9 @@ func newComponent(n *node, op string, attrs opdef.Attrs) (*component, error) {
 	if !ok {
 		return nil, status.NotFoundf("%s needs the operation %s", n.Op.Name, op)
 	}
+	if err := n.Device.Policy.Check(n.Node, def); err != nil {
+		return nil, err
+	}
 	attrs, err := def.CheckAttrs(n.Node, attrs)
 	if err != nil {
 		return nil, err

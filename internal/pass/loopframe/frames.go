@@ -12,6 +12,7 @@ type Frame struct {
 	Name   string
 	Parent *Frame      // nil for the root
 	Cond   *graph.Node // the LoopCond node; nil if there is none
+	depth  int         // number of frames around it
 }
 
 // Frames holds the frame of each node. RunsIn is indexed by the ID of the node. Its element is nil
@@ -20,6 +21,10 @@ type Frames struct {
 	Root   *Frame
 	RunsIn []*Frame // by ID of the node
 }
+
+// maxDepth bounds the nesting of loops. Programs nest a few; an instance of a frame inside of 1,000
+// others costs as many lookups for a dead value.
+const maxDepth = 1000
 
 // Find finds the frame of each node, following the edges from the nodes without inputs. It
 // fails if inputs of a node are in different frames, or if a frame has more than one parent.
@@ -95,7 +100,10 @@ func (f *frameFinder) child(n *graph.Node, parent *Frame) (*Frame, error) {
 	}
 	frame := f.byName[name]
 	if frame == nil {
-		frame = &Frame{Name: name, Parent: parent}
+		frame = &Frame{Name: name, Parent: parent, depth: parent.depth + 1}
+		if frame.depth > maxDepth {
+			return nil, status.ResourceExhaustedf("Loops are nested more than %d deep, at {{node %s}}.", maxDepth, n.Name)
+		}
 		f.byName[name] = frame
 	}
 	if frame.Parent != parent {

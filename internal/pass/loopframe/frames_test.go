@@ -1,10 +1,13 @@
 package loopframe_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/weft-ml/weft/internal/pass/loopframe"
 	"github.com/weft-ml/weft/internal/test/graphtext"
+	"github.com/weft-ml/weft/status"
 )
 
 func TestFind(t *testing.T) {
@@ -67,5 +70,22 @@ func TestUnreachableNodesHaveNoFrame(t *testing.T) {
 	}
 	if frames.RunsIn[g.Node("m").ID] != nil {
 		t.Error("a node that no value reaches has a frame")
+	}
+}
+
+func TestNesting(t *testing.T) {
+	for depth, want := range map[int]status.Code{1000: status.OK, 1001: status.ResourceExhausted} {
+		var b strings.Builder
+		b.WriteString("n0 = Const() value=int32[]{1}\n")
+		for i := range depth {
+			fmt.Fprintf(&b, "n%d = Enter(n%d) T=int32 frame_name=\"f%d\"\n", i+1, i, i)
+		}
+		g, err := graphtext.Parse(testOps(t), b.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := loopframe.Find(g); status.CodeOf(err) != want {
+			t.Errorf("%d frames: got %v, want %v", depth, err, want)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -34,6 +35,10 @@ func (m *Master) MakeCallable(ctx context.Context, req *pb.MakeCallableRequest) 
 	if s.closed != nil {
 		s.releaseLocked(c.plan)
 		return nil, errClosed
+	}
+	if err := m.Quota.Check(quota.Callables, len(s.callables)); err != nil {
+		s.releaseLocked(c.plan)
+		return nil, err
 	}
 	handle := s.nextCallable
 	s.nextCallable++

@@ -18,6 +18,9 @@ import (
 // use, until ctx ends. It places the whole graph, so a node that cannot be placed is an error here
 // even if no step needs it.
 func (m *Master) CreateSession(ctx context.Context, req *pb.CreateSessionRequest) (*pb.CreateSessionResponse, error) {
+	if err := m.checkSessions(); err != nil { // before the graph is imported
+		return nil, err
+	}
 	config := m.sessionConfig(req.GetConfig())
 	if config.GetUsePerSessionThreads() || len(config.GetSessionInterOpThreadPool()) > 0 {
 		return nil, status.InvalidArgumentf("Distributed session does not support session thread pool options.")

@@ -26,11 +26,16 @@ func deadlineAfter(ms int64) deadline {
 }
 
 // deadline returns the deadline of a step that begins now. The client's option takes precedence
-// over the session's.
+// over the session's. The limit of the task is the most.
 func (s *session) deadline(ctx context.Context, options *pb.RunOptions) deadline {
 	ms := options.GetTimeoutInMs()
 	if ms <= 0 {
 		ms = s.config.GetOperationTimeoutInMs()
+	}
+	if q := s.master.Quota; q != nil && q.StepTime > 0 {
+		if most := max(q.StepTime.Milliseconds(), 1); ms <= 0 || ms > most {
+			ms = most
+		}
 	}
 	return deadlineAfter(ms).before(ctx)
 }

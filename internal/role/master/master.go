@@ -26,6 +26,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/peer"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/role/requestid"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/kernel"
@@ -71,6 +72,8 @@ type Config struct {
 	Cluster cluster.Spec
 	Workers Workers
 	Kernels *kernel.Registry
+	Quota   *quota.Quota   // limits of the clients; nil for none
+	Policy  *kernel.Policy // operations that sessions may run; nil for all
 	// Sequences is shared with the task's worker, which serves the numbers to other masters.
 	Sequences Sequences
 	// Connect returns the tasks of a cluster that a session brings, in which this task has the
@@ -178,6 +181,13 @@ func (m *Master) use(ctx context.Context, handle string) (*session, error) {
 	return s, nil
 }
 
+// checkSessions returns an error if no session may be added.
+func (m *Master) checkSessions() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.Quota.Check(quota.Sessions, len(m.sessions))
+}
+
 // add registers a session under its handle.
 func (m *Master) add(s *session) error {
 	if err := failpoint.Hit("master/create-session"); err != nil {
@@ -187,6 +197,9 @@ func (m *Master) add(s *session) error {
 	defer m.mu.Unlock()
 	if m.sessions == nil {
 		return status.Abortedf("The master of %v is shutting down.", m.Task)
+	}
+	if err := m.Quota.Check(quota.Sessions, len(m.sessions)); err != nil {
+		return err
 	}
 	m.sessions[s.handle] = s
 	return nil

@@ -4,10 +4,13 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -17,6 +20,9 @@ import (
 type partialRun struct {
 	plan *plan // has a user until the end of the run
 	id   int64
+
+	active atomic.Bool // called since the last tick of watch
+	used   time.Time   // time of the last tick that found it called; owned by watch
 
 	mu      sync.Mutex
 	feeds   map[string]bool // guarded by mu; whether each has been fed
@@ -43,22 +49,33 @@ func (m *Master) PartialRunSetup(ctx context.Context, req *pb.PartialRunSetupReq
 	}
 	p.runs.Add(1)
 	run := &partialRun{plan: p, id: newStepID(), feeds: map[string]bool{}, fetches: map[string]bool{}}
+	run.active.Store(true)
 	for _, name := range req.GetFeed() {
 		run.feeds[name] = false
 	}
 	for _, name := range req.GetFetch() {
 		run.fetches[name] = false
 	}
-	return &pb.PartialRunSetupResponse{PartialRunHandle: s.addPartial(run)}, nil
+	handle, err := s.addPartial(run)
+	if err != nil {
+		return nil, err
+	}
+	return &pb.PartialRunSetupResponse{PartialRunHandle: handle}, nil
 }
 
-func (s *session) addPartial(run *partialRun) string {
+// addPartial registers a partial run and returns its handle. It releases the plan of a run that is
+// one too many.
+func (s *session) addPartial(run *partialRun) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.master.Quota.Check(quota.PartialRuns, len(s.partials)); err != nil {
+		s.releaseLocked(run.plan)
+		return "", err
+	}
 	handle := strconv.FormatInt(s.nextPartial, 10)
 	s.nextPartial++
 	s.partials[handle] = run
-	return handle
+	return handle, nil
 }
 
 // runPartial runs one call of a partial run.
@@ -75,6 +92,7 @@ func (s *session) runPartial(ctx context.Context, d deadline, req *message.RunSt
 		return nil, status.InvalidArgumentf("PartialRun does not support Collective ops.  collective_graph_key must be " +
 			"kNoCollectiveGraphKey.")
 	}
+	run.active.Store(true)
 	last, err := run.take(req, state.graph)
 	if err != nil {
 		return nil, err
@@ -111,6 +129,30 @@ func (s *session) endPartial(handle string, run *partialRun) {
 	if known {
 		s.cleanup(run.plan, &pb.CleanupGraphRequest{StepId: run.id})
 		s.release(run.plan)
+	}
+}
+
+// endUnused ends the partial runs without a call for the time that the task allows.
+func (s *session) endUnused(now time.Time) {
+	q := s.master.Quota
+	if q == nil || q.Limits.PartialRun <= 0 {
+		return
+	}
+	s.mu.Lock()
+	over := map[string]*partialRun{}
+	for handle, run := range s.partials {
+		switch {
+		case run.active.Swap(false):
+			run.used = now
+		case now.Sub(run.used) > q.Limits.PartialRun:
+			over[handle] = run
+		}
+	}
+	s.mu.Unlock()
+	for handle, run := range over {
+		q.Hit(quota.PartialRunTime)
+		s.master.Log.Warn("ending a partial run without calls", "session", s.handle, "run", handle, "limit", q.Limits.PartialRun)
+		s.endPartial(handle, run)
 	}
 }
 

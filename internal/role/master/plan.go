@@ -95,6 +95,9 @@ func (s *session) split(p *plan, state *graphState, req planRequest) (map[string
 	if err != nil {
 		return nil, err
 	}
+	if err := s.master.checkOps(pruned.Graph); err != nil {
+		return nil, err
+	}
 	p.feedKeys = terminalKeys(req.feeds, pruned.Feeds)
 	p.fetchKeys = terminalKeys(req.fetches, pruned.Fetches)
 	if p.collective = req.collective; p.collective == 0 {

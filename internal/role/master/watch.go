@@ -21,7 +21,10 @@ func (m *Master) watch() {
 			m.closeUnused(now)
 			var wg sync.WaitGroup
 			for _, s := range m.all() {
-				wg.Go(func() { s.logStalled(now) })
+				wg.Go(func() {
+					s.endUnused(now)
+					s.logStalled(now)
+				})
 			}
 			wg.Wait()
 		}

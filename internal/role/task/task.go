@@ -16,6 +16,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/eager"
 	"github.com/weft-ml/weft/internal/role/master"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/role/worker"
 	"github.com/weft-ml/weft/internal/runtime/collective"
 	"github.com/weft-ml/weft/kernel"
@@ -34,7 +35,9 @@ type Config struct {
 	Cluster    cluster.Spec
 	CPUDevices int
 	Kernels    *kernel.Registry
-	Files      *fileio.FS // files that operations may use; nil for all
+	Files      *fileio.FS     // files that operations may use; nil for all
+	Policy     *kernel.Policy // operations that the task runs; nil for all
+	Quota      *quota.Quota   // limits of the clients; nil for none
 	// Connect returns the network of a cluster, the task's own or one that a session brings, in
 	// which this task has the given name. It is nil for a task without peers.
 	Connect func(spec cluster.Spec, self cluster.Task) (Network, error)
@@ -60,7 +63,7 @@ type Task struct {
 
 // New returns a task. The caller must call Close.
 func New(cfg Config) (*Task, error) {
-	t := &Task{Devices: cpuDevices(cfg.Task, cfg.CPUDevices, cfg.Files)}
+	t := &Task{Devices: cpuDevices(&cfg)}
 	connect := func(spec cluster.Spec, self cluster.Task) (*tasks, error) {
 		out := &tasks{spec: spec, self: self, task: t}
 		if cfg.Connect == nil {
@@ -79,12 +82,13 @@ func New(cfg Config) (*Task, error) {
 		Task: cfg.Task, Cluster: cfg.Cluster, Devices: t.Devices, Kernels: cfg.Kernels, Lender: cfg.Lender, Unused: cfg.Unused, Sequences: sequences,
 		Leader:         cfg.SessionDefaults.GetExperimental().GetCollectiveGroupLeader(),
 		OrphanTimeout:  cfg.OrphanTimeout,
+		Quota:          cfg.Quota,
 		CacheResponses: cfg.SessionDefaults.GetRpcOptions().GetCacheRpcResponse(), Log: cfg.Log,
 	}
 	masterConfig := master.Config{
 		Sequences: sequences,
 		Task:      cfg.Task, Cluster: cfg.Cluster, Workers: own, Kernels: cfg.Kernels, SessionDefaults: cfg.SessionDefaults, SessionTTL: cfg.SessionTTL,
-		Placement: cfg.Placement, Log: cfg.Log,
+		Placement: cfg.Placement, Log: cfg.Log, Quota: cfg.Quota, Policy: cfg.Policy,
 	}
 	if cfg.Connect != nil {
 		workerConfig.Peers = own
@@ -112,13 +116,14 @@ func (t *Task) Close(ctx context.Context) {
 // memoryLimit is the memory that TensorFlow's CPU devices report, in bytes.
 const memoryLimit = 256 << 20
 
-// cpuDevices returns n devices with new incarnations.
-func cpuDevices(task cluster.Task, n int, files *fileio.FS) []*kernel.Device {
-	out := make([]*kernel.Device, max(n, 1))
+// cpuDevices returns the devices of a task, with new incarnations.
+func cpuDevices(cfg *Config) []*kernel.Device {
+	task := cfg.Task
+	out := make([]*kernel.Device, max(cfg.CPUDevices, 1))
 	for i := range out {
 		out[i] = &kernel.Device{
 			Name: fmt.Sprintf("%v/device:%s:%d", task, kernel.CPU, i), Type: kernel.CPU, Incarnation: rand.Uint64() | 1, MemoryLimit: memoryLimit,
-			Resources: kernel.NewResources(task.Job), Files: files,
+			Resources: kernel.NewResources(task.Job), Files: cfg.Files, Policy: cfg.Policy,
 		}
 	}
 	return out

@@ -205,6 +205,7 @@ func (r *run) execute(stats *stats, resp *message.RunGraphResponse) error {
 	step := &r.view
 	step.ID, step.Context, step.Rendezvous, step.Resources, step.Session = r.step.id, &r.ctx, r, &r.local, r.session.handle
 	step.Collectives, step.NewRendezvous = r.collectives(), rendezvous.NewForStep
+	step.Account = r.worker.Quota.StepAccount(r.session.account)
 	defer r.local.ClearAll()
 	var err error
 	if len(r.graph.units) == 1 {

@@ -12,6 +12,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -26,8 +27,9 @@ type session struct {
 	scope   *Scope // nil unless it is the session of an eager context
 	peers   Peers
 	// devices of other tasks that functions can use, with their incarnations
-	shared map[string]uint64
-	parts  *functionParts
+	shared  map[string]uint64
+	parts   *functionParts
+	account *membudget.Account // pays for tensors; nil for none
 
 	owner  cluster.Task // the master, if it calls over the network with a certificate
 	tenant string       // for which the master acts; "" for none
@@ -142,6 +144,7 @@ func (w *Worker) makeSession(req *pb.CreateWorkerSessionRequest) (*session, erro
 	}
 	s := newSession(req.GetSessionHandle(), task, peers, devices)
 	s.private, s.tenant, s.aliases = isolate, tenant, names
+	s.account = w.Quota.SessionAccount(s.tenant)
 	s.master, s.masterIncarnation = req.GetMasterTask(), req.GetMasterIncarnation()
 	if len(def.GetCluster().GetJob()) == 0 {
 		w.compareSpecs(req)

@@ -31,6 +31,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/peer"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/role/requestid"
 	"github.com/weft-ml/weft/internal/runtime/collective"
 	"github.com/weft-ml/weft/internal/runtime/rendezvous"
@@ -85,7 +86,8 @@ type Config struct {
 	Cluster cluster.Spec
 	Devices []*kernel.Device // with full names on Task; at least one
 	Kernels *kernel.Registry
-	Peers   Peers // the other tasks of the task's own cluster; nil for a task without peers
+	Quota   *quota.Quota // limits of the clients; nil for none
+	Peers   Peers        // the other tasks of the task's own cluster; nil for a task without peers
 	// Connect returns the tasks of a cluster that a session brings, in which this task has the
 	// given name. If it is nil, sessions may not bring one.
 	Connect func(spec cluster.Spec, self cluster.Task) (Peers, error)
@@ -147,6 +149,7 @@ func New(cfg Config) *Worker {
 		w.cache = newResponseCache()
 	}
 	w.legacy = newSession("", cfg.Task, cfg.Peers, cfg.Devices)
+	w.legacy.account = w.Quota.SessionAccount("")
 	return w
 }
 

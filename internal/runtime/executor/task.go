@@ -159,6 +159,12 @@ func (t *task) verify(n *node) {
 		t.err = n.explain(t.err)
 		return
 	}
+	if t.ctx.Step.Account != nil {
+		if err := t.ctx.ChargeOutputs(); err != nil {
+			t.err = n.explain(err)
+			return
+		}
+	}
 	for i := range t.outs {
 		out := &t.outs[i]
 		if !present(out) {

@@ -87,6 +87,9 @@ func (r *Runtime) NewKernel(n *graph.Node) (kernel.Kernel, error) {
 	if err := ophistory.CheckAvailable(op, c.GraphVersion); err != nil {
 		return nil, err
 	}
+	if err := r.device.Policy.Check(n.Name, n.Op); err != nil {
+		return nil, err
+	}
 	impl := r.kernels.Find(op, r.device.Type, c.Attrs)
 	if impl == nil {
 		return nil, status.NotFoundf("No registered '%s' OpKernel for '%s' devices compatible with node {{node %s}}",

@@ -46,6 +46,9 @@ const (
 	reserveShare = 16
 )
 
+// pressShare is the divisor of the part of the limit that has to be free for new steps.
+const pressShare = 20
+
 // budget is the account of a process. It may be used concurrently.
 type budget struct {
 	limit    atomic.Int64 // bytes; 0 for none
@@ -57,9 +60,10 @@ type budget struct {
 	used    func() int64 // reads the memory in use; replaced by tests
 	collect func()       // collects garbage; replaced by tests
 
-	mu       sync.Mutex // serializes readings
-	fruitful bool       // the last collection gained enough; guarded by mu
-	last     int64      // time of the last collection, mono.Nanos; guarded by mu
+	mu       sync.Mutex  // serializes readings
+	pressed  atomic.Bool // the last reading found less than 1/pressShare left
+	fruitful bool        // the last collection gained enough; guarded by mu
+	last     int64       // time of the last collection, mono.Nanos; guarded by mu
 }
 
 // process is the account of this process. There is one heap, so there is one account.
@@ -164,6 +168,7 @@ func MustTake(n int64) {
 func (b *budget) setLimit(bytes int64) {
 	b.limit.Store(bytes)
 	b.due.Store(0)
+	b.pressed.Store(false)
 }
 
 // takeLarge reports whether the reserved bytes fit into the part of the limit that is open to large
@@ -213,6 +218,8 @@ func (b *budget) admit(n, limit int64) bool {
 // fits reads how much memory is in use. The caller holds b.mu.
 func (b *budget) fits(n, limit int64) bool {
 	left := limit - b.used() - b.reserved.Load() - n
+	all := b.limit.Load()
+	b.pressed.Store(all-limit+left+n < all/pressShare)
 	b.read.Store(mono.Nanos())
 	b.since.Store(0)
 	b.due.Store(max(0, left/8))

@@ -60,17 +60,20 @@ func (s *Server) reachedLimit(ip netip.Addr) (l Limit, most int, what string) {
 	return 0, 0, ""
 }
 
-// evict ends the connection that has been idle for longest and that no task has used.
+// evict ends the connection that has been idle for longest and that no task has used. Connections
+// without any call come first: many of them, opened within one sweep, must not end the connection of
+// a client that pauses between two calls.
 func (s *Server) evict(l Limit, what string, most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var oldest *serverConn
-	idle := -1
+	idle, used := -1, true
 	for c := range s.conns {
 		c.out.mu.Lock()
+		first := used && !c.used.Load()
 		older := c.watch.idle > idle || c.watch.idle == idle && oldest != nil && c.number < oldest.number
-		if older && len(c.streams) == 0 && !c.task.Load() && !c.evicted {
-			oldest, idle = c, c.watch.idle
+		if (first || older && used == c.used.Load()) && len(c.streams) == 0 && !c.task.Load() && !c.evicted {
+			oldest, idle, used = c, c.watch.idle, c.used.Load()
 		}
 		c.out.mu.Unlock()
 	}

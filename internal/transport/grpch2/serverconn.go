@@ -50,6 +50,7 @@ type serverConn struct {
 	ip           netip.Addr    // of the client
 	watch        watch
 	number       uint64      // of the connection, in the order of admission
+	used         atomic.Bool // the client has made a call
 	evicted      bool        // guarded by server.mu
 	announced    bool        // announceWeft was called; guarded by the read token
 	weft         atomic.Bool // the client is Weft
@@ -144,6 +145,9 @@ func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 		return c.trailersRead(s, f, end)
 	case id <= c.lastStream:
 		return c.lateHeaders(id)
+	}
+	if !c.used.Load() {
+		c.used.Store(true)
 	}
 	c.history.open(id, c.lastStream)
 	c.lastStream = id

@@ -95,7 +95,7 @@ func decodePlaced(data [][]byte, placed []tensor.Tensor, msg any) error {
 		if err := admitMessage(m, rest); err != nil {
 			return err
 		}
-		if proto.Unmarshal(rest, m) != nil {
+		if (proto.UnmarshalOptions{RecursionLimit: maxNesting}).Unmarshal(rest, m) != nil {
 			return errMalformed
 		}
 	default:

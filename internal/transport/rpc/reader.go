@@ -223,6 +223,10 @@ func (r *reader) text() string {
 	return string(b)
 }
 
+// maxNesting bounds the nesting of messages. TensorFlow's own limit, that of protocol buffers in
+// C++, is the same.
+const maxNesting = 100
+
 // message decodes a message without tensors into m, merging it with the content of m, as the
 // protocol requires for repeated occurrences.
 func (r *reader) message(m proto.Message) {
@@ -232,7 +236,7 @@ func (r *reader) message(m proto.Message) {
 	if err := admitMessage(m, b); err != nil {
 		r.fail(err)
 	}
-	if r.err == nil && (proto.UnmarshalOptions{Merge: true}).Unmarshal(b, m) != nil {
+	if r.err == nil && (proto.UnmarshalOptions{Merge: true, RecursionLimit: maxNesting}).Unmarshal(b, m) != nil {
 		r.fail(errMalformed)
 	}
 }

@@ -207,7 +207,7 @@ func normalizeBools(elems []byte) {
 func (d *decoder) general(r reader) (tensor.Tensor, error) {
 	wire := r.rest()
 	var p pb.TensorProto
-	if err := proto.Unmarshal(wire, &p); err != nil {
+	if err := (proto.UnmarshalOptions{RecursionLimit: maxNesting}).Unmarshal(wire, &p); err != nil {
 		d.fail(errMalformed)
 		return tensor.Tensor{}, nil
 	}

@@ -1,0 +1,37 @@
+package membudget
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// awaitTime is how long new work waits for memory.
+	awaitTime = time.Second
+	// awaitPeriod is the time between readings while work waits.
+	awaitPeriod = 20 * time.Millisecond
+)
+
+// Await waits until a twentieth of the limit is free, at most a second, and reports whether it is.
+// It is for steps and sessions that begin: those that run already, and answers, keep what is left.
+// It is a load if the last reading found enough.
+func Await(ctx context.Context) bool { return !process.pressed.Load() || process.await(ctx) }
+
+func (b *budget) await(ctx context.Context) bool {
+	timer, ticker := time.NewTimer(awaitTime), time.NewTicker(awaitPeriod)
+	defer timer.Stop()
+	defer ticker.Stop()
+	for {
+		limit := b.limit.Load()
+		if limit == 0 || b.admit(0, limit-limit/pressShare) {
+			return true
+		}
+		select {
+		case <-ticker.C:
+		case <-timer.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package tensor
+
+import (
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/weft-ml/weft/internal/sys/membudget"
+)
+
+// charge is what an account pays for a buffer. The last release of the buffer ends it, or the
+// garbage collection of a buffer that is not counted or whose references leaked.
+type charge struct {
+	*membudget.Charge
+	cleanup runtime.Cleanup
+}
+
+// paid is the charge of a buffer; nil for none.
+type paid struct{ atomic.Pointer[charge] }
+
+// end ends the charge, if there is one.
+func (p *paid) end() {
+	if p.Load() == nil {
+		return
+	}
+	if c := p.Swap(nil); c != nil {
+		c.cleanup.Stop()
+		c.End()
+	}
+}
+
+// Charge charges the memory of a tensor to an account, unless an account pays for it already. It
+// returns the account whose limit would be exceeded, or nil. The charge ends when the memory is
+// freed. It is for the runtime.
+func (t *Tensor) Charge(a *membudget.Account) *membudget.Account {
+	b := t.buf
+	if b == nil || b.paid.Load() != nil {
+		return nil
+	}
+	n := b.size()
+	if n == 0 {
+		return nil
+	}
+	made, over := a.Charge(n)
+	if over != nil {
+		return over
+	}
+	c := &charge{Charge: made}
+	c.cleanup = runtime.AddCleanup(b, (*membudget.Charge).End, made)
+	if !b.paid.CompareAndSwap(nil, c) { // another step pays
+		c.cleanup.Stop()
+		made.End()
+	}
+	return nil
+}
+
+// size returns the number of bytes that a buffer holds. Text that several strings share counts
+// several times.
+func (b *Buffer) size() int64 {
+	switch v := b.vals.(type) {
+	case []string:
+		n := int64(len(v)) * int64(unsafe.Sizeof(""))
+		for _, s := range v {
+			n += int64(len(s))
+		}
+		return n
+	case []*Handle:
+		return int64(len(v)) * int64(unsafe.Sizeof(uintptr(0)))
+	case []VariantValue:
+		return int64(len(v)) * int64(unsafe.Sizeof(*new(VariantValue)))
+	}
+	return int64(len(b.mem))
+}
