@@ -22,6 +22,8 @@ type client struct {
 	conn     *rpc.Conn
 	master   *rpc.MasterClient
 	sessions []string // to close at the end
+	address  string
+	dir      string // folder of the probe
 }
 
 func dial(ctx context.Context, address string) (*client, error) {
@@ -29,7 +31,7 @@ func dial(ctx context.Context, address string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{ctx: ctx, conn: conn, master: rpc.NewMasterClient(conn, address)}, nil
+	return &client{ctx: ctx, conn: conn, address: address, master: rpc.NewMasterClient(conn, address)}, nil
 }
 
 // close closes the sessions and the connection.

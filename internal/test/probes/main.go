@@ -1,4 +1,5 @@
-// Probes sends a task requests that try to take all memory of its machine.
+// Probes sends a task hostile requests: over HTTP/2, gRPC and protocol buffers, in graphs, to
+// kernels and files, against the counts of sessions and against the memory of its machine.
 //
 //	go run ./internal/test/probes -weft bin/weft [-only REGEXP]
 //
@@ -7,7 +8,7 @@
 // of its resident memory. Next to each probe, a neighbor session trains. A probe passes if
 //
 //   - the process is alive,
-//   - the requests that need too much fail with RESOURCE_EXHAUSTED and the text that the probe has,
+//   - the requests fail with the code and the text that the probe has,
 //   - no step of the neighbor fails, and none takes more than neighborStall,
 //   - the memory is given back when the session of the probe is closed.
 //
@@ -48,7 +49,7 @@ func main() {
 
 // runAll runs the probes whose names match, and returns the number of those that failed.
 func runAll(ctx context.Context, t *target, pattern *regexp.Regexp, verbose bool) (failed int) {
-	for _, p := range probes {
+	for _, p := range probes() {
 		if !pattern.MatchString(p.name) || ctx.Err() != nil {
 			continue
 		}

@@ -5,24 +5,37 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/transport/rpc"
+	"github.com/weft-ml/weft/status"
 )
 
-// probe is a request, or a series of requests, that would take more memory than there is.
+// probe is a request, or a series of requests, that would harm a server without limits.
 type probe struct {
 	name    string
 	run     func(*client) error
-	text    string // that the error contains
-	mayPass bool   // the requests may also succeed
+	text    string        // that the error contains
+	mayPass bool          // the requests may also succeed
+	codes   []status.Code // of the error; RESOURCE_EXHAUSTED if empty
+	args    []string      // further flags of the server
+	rooted  bool          // the folder of the probe is the only one that operations may use
 }
 
 // oom is the text that programs match.
 const oom = "OOM when allocating tensor"
 
-var probes = []probe{
+// probes returns all probes.
+func probes() []probe {
+	for i := range wireProbes {
+		wireProbes[i].mayPass = true // the server answers below gRPC
+	}
+	return slices.Concat(memoryProbes, wireProbes, messageProbes, graphProbes, kernelProbes, fileProbes, sessionProbes)
+}
+
+var memoryProbes = []probe{
 	{name: "tensors-60m", run: func(c *client) error { return c.once(held(200, 15<<20)) }, text: oom},
 	{name: "tensors-1m", run: func(c *client) error { return c.once(held(5000, 1<<18)) }, text: oom},
 	{name: "tensor-4g", run: func(c *client) error { return c.once(held(2, 1<<30)) }, text: oom},

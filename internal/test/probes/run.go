@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +40,16 @@ func (r *report) faultf(format string, args ...any) {
 // runProbe runs a probe against a server of its own.
 func runProbe(ctx context.Context, t *target, p probe) *report {
 	r := &report{}
-	s, err := startServer(t, p.name)
+	dir, err := os.MkdirTemp("", "weft-probe-files")
+	if err != nil {
+		r.faultf("%v", err)
+		return r
+	}
+	defer os.RemoveAll(dir)
+	if p.rooted {
+		p.args = append(slices.Clone(p.args), "--file-root=probe="+dir)
+	}
+	s, err := startServer(t, p.name, p.args)
 	if err != nil {
 		r.faultf("starting the server: %v", err)
 		return r
@@ -50,13 +62,15 @@ func runProbe(ctx context.Context, t *target, p probe) *report {
 	}
 	pause(ctx, aloneTime)
 	r.alone = n.takeP99()
-	r.err = attack(ctx, s.address, p)
+	r.err = attack(ctx, s.address, dir, p)
 	r.during, r.longest = n.takeP99(), n.longest()
 	switch {
 	case r.err == nil && !p.mayPass:
 		r.faultf("no error")
-	case r.err != nil && (status.CodeOf(r.err) != status.ResourceExhausted || !strings.Contains(r.err.Error(), p.text)):
-		r.faultf("%v: %.300v; want RESOURCE_EXHAUSTED with %q", status.CodeOf(r.err), r.err, p.text)
+	case errors.Is(r.err, errSilent):
+		r.faultf("%v", r.err)
+	case r.err != nil && (!p.expects(status.CodeOf(r.err)) || !strings.Contains(r.err.Error(), p.text)):
+		r.faultf("%v: %.300v; want %v with %q", status.CodeOf(r.err), r.err, p.codes, p.text)
 	}
 	err = n.stop()
 	if s.hasEnded() {
@@ -83,8 +97,16 @@ func runProbe(ctx context.Context, t *target, p probe) *report {
 	return r
 }
 
+// expects reports whether the error of a probe may have a code.
+func (p *probe) expects(code status.Code) bool {
+	if len(p.codes) == 0 {
+		return code == status.ResourceExhausted
+	}
+	return slices.Contains(p.codes, code)
+}
+
 // attack runs a probe on a connection of its own.
-func attack(ctx context.Context, address string, p probe) error {
+func attack(ctx context.Context, address, dir string, p probe) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	c, err := dial(ctx, address)
@@ -92,6 +114,7 @@ func attack(ctx context.Context, address string, p probe) error {
 		return err
 	}
 	defer c.close()
+	c.dir = dir
 	return p.run(c)
 }
 

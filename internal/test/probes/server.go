@@ -28,7 +28,7 @@ type server struct {
 }
 
 // startServer starts a task on a free port of the loopback interface and waits until it serves.
-func startServer(t *target, name string) (*server, error) {
+func startServer(t *target, name string, more []string) (*server, error) {
 	ports, err := os.MkdirTemp("", "weft-probe")
 	if err != nil {
 		return nil, err
@@ -36,6 +36,7 @@ func startServer(t *target, name string) (*server, error) {
 	defer os.RemoveAll(ports)
 	port := filepath.Join(ports, "port")
 	args := []string{"server", "--cluster-spec=ps|127.0.0.1:0", "--job-name=ps", "--port-file=" + port}
+	args = append(args, more...)
 	s := &server{ended: make(chan struct{}), group: makeGroup(name, t.memory)}
 	if s.group == "" {
 		s.cmd = exec.Command(t.weft, append(args, fmt.Sprintf("--memory-limit=%d", t.memory/10*9))...)
