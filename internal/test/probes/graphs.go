@@ -183,7 +183,8 @@ var kernelProbes = []probe{
 	kernelProbe("broadcast", hidden("a", "float[]{1}", "[]")+hidden("n", "int64[3]{100000, 100000, 100000}", "[3]")+"y = BroadcastTo(a, n)\n"),
 	kernelProbe("pad", hidden("a", "float[1]{1}", "[1]")+hidden("n", "int64[1,2]{40000000000, 1}", "[1,2]")+"y = Pad(a, n)\n"),
 	kernelProbe("matmul", fill("float[]{1}", 200_000, "e")+hidden("s", "int32[2]{200000, 1}", "[2]")+"m = Reshape(e, s)\ny = MatMul(m, m) transpose_b=true\n"),
-	{name: "tensor-array", codes: malformed, mayPass: true /* an element takes memory when it is written */, run: func(c *client) error {
+	{name: "tensor-array", codes: malformed, mayPass: true, run: func(c *client) error {
+		// an element takes memory when it is written
 		return c.once(hidden("n", "int32[]{2147483647}", "[]") + "t = TensorArrayV3(n) dtype=float\nh = Identity(t:1)\ny = Identity(h)\n")
 	}},
 	kernelProbe("list-reserve", hidden("s", "int32[]{-1}", "[]")+hidden("n", "int32[]{2147483647}", "[]")+"y = TensorListReserve(s, n) element_dtype=float\n"),

@@ -61,8 +61,8 @@ func (s *Server) reachedLimit(ip netip.Addr) (l Limit, most int, what string) {
 }
 
 // evict ends the connection that has been idle for longest and that no task has used. Connections
-// without any call come first: many of them, opened within one sweep, must not end the connection of
-// a client that pauses between two calls.
+// without any call come first: many of them, opened within one sweep, must not end the connection
+// of a client that pauses between two calls.
 func (s *Server) evict(l Limit, what string, most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
