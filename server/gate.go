@@ -121,7 +121,7 @@ func (g *gate) leave() {
 	}
 }
 
-// through makes a call that the gate counts. The call waits while there is little memory.
+// through makes a call that the gate counts.
 func through[Req, Resp any](
 	ctx context.Context, g *gate, call func(context.Context, *Req) (*Resp, error), req *Req,
 ) (*Resp, error) {
@@ -129,11 +129,22 @@ func through[Req, Resp any](
 		return nil, err
 	}
 	defer g.leave()
-	if !membudget.Await(ctx) {
-		return nil, status.ResourceExhaustedf("The memory of the process is nearly exhausted: no step or session begins above 95 %% of %d MiB (--memory-limit).",
-			membudget.Limit()>>20)
-	}
 	return call(ctx, req)
+}
+
+// admitted is through for a call that makes a session. It waits while there is little memory, and
+// then fails. Steps do not wait: what they recycle needs no memory, and what they allocate is asked
+// for. So the sessions that exist go on while one of them has taken all that it could.
+func admitted[Req, Resp any](
+	ctx context.Context, g *gate, call func(context.Context, *Req) (*Resp, error), req *Req,
+) (*Resp, error) {
+	return through(ctx, g, func(ctx context.Context, req *Req) (*Resp, error) {
+		if !membudget.Await(ctx) {
+			return nil, status.ResourceExhaustedf("The memory of the process is nearly exhausted: no session begins above 95 %% of %d MiB (--memory-limit).",
+				membudget.Limit()>>20)
+		}
+		return call(ctx, req)
+	}, req)
 }
 
 // gatedMaster is a master with its gate, as clients call it.
@@ -143,7 +154,7 @@ type gatedMaster struct {
 }
 
 func (m gatedMaster) CreateSession(ctx context.Context, req *pb.CreateSessionRequest) (*pb.CreateSessionResponse, error) {
-	return through(ctx, m.gate, m.Master.CreateSession, req)
+	return admitted(ctx, m.gate, m.Master.CreateSession, req)
 }
 
 func (m gatedMaster) RunStep(ctx context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {
@@ -161,7 +172,7 @@ type gatedWorker struct {
 }
 
 func (w gatedWorker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSessionRequest) (*pb.CreateWorkerSessionResponse, error) {
-	return through(ctx, w.gate, w.Worker.CreateWorkerSession, req)
+	return admitted(ctx, w.gate, w.Worker.CreateWorkerSession, req)
 }
 
 func (w gatedWorker) RunGraph(ctx context.Context, req *message.RunGraphRequest) (*message.RunGraphResponse, error) {

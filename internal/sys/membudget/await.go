@@ -13,7 +13,7 @@ const (
 )
 
 // Await waits until a twentieth of the limit is free, at most a second, and reports whether it is.
-// It is for steps and sessions that begin: those that run already, and answers, keep what is left.
+// It is for sessions that begin: what runs already keeps what is left.
 // It is a load if the last reading found enough.
 func Await(ctx context.Context) bool { return !process.pressed.Load() || process.await(ctx) }
 

@@ -46,7 +46,7 @@ const (
 	reserveShare = 16
 )
 
-// pressShare is the divisor of the part of the limit that has to be free for new steps.
+// pressShare is the divisor of the part of the limit that has to be free for new sessions.
 const pressShare = 20
 
 // budget is the account of a process. It may be used concurrently.
