@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -22,7 +23,7 @@ func init() {
 			encoding = base64.URLEncoding
 		}
 		return kernel.Func(func(ctx *kernel.Context) error {
-			return eachString(ctx, func(s string) (string, error) { return encoding.EncodeToString([]byte(s)), nil })
+			return eachString(ctx, func(s string) (string, error) { return encodeBase64(encoding, s), nil })
 		}), nil
 	})
 	kernel.RegisterFunc(opdef.Def{
@@ -47,9 +48,46 @@ func decodeBase64(s string) (string, error) {
 		}
 		return "", status.InvalidArgumentf("Base64 string length cannot be 1 modulo 4.")
 	}
-	b, err := base64.RawURLEncoding.DecodeString(digits)
-	if err != nil || strings.ContainsAny(s, "\r\n") {
+	if strings.ContainsAny(s, "\r\n") {
 		return "", status.InvalidArgumentf("Invalid character found in base64.")
 	}
-	return string(b), nil
+	text := grown(base64.RawURLEncoding.DecodedLen(len(digits)))
+	var from, to [pieceSize]byte
+	for len(digits) > 0 {
+		n := copy(from[:], digits)
+		decoded, err := base64.RawURLEncoding.Decode(to[:], from[:n])
+		if err != nil {
+			return "", status.InvalidArgumentf("Invalid character found in base64.")
+		}
+		text.Write(to[:decoded])
+		digits = digits[n:]
+	}
+	return text.String(), nil
+}
+
+// pieceSize is the number of bytes that are converted at a time, a multiple of 3 and 4. The
+// functions of the library for whole strings need three times the memory of the result.
+const pieceSize = 3 << 10
+
+// encodeBase64 encodes a string.
+func encodeBase64(encoding *base64.Encoding, s string) string {
+	text := grown(encoding.EncodedLen(len(s)))
+	var from [pieceSize]byte
+	var to [pieceSize / 3 * 4]byte
+	for len(s) > 0 {
+		n := copy(from[:], s)
+		encoding.Encode(to[:], from[:n])
+		text.Write(to[:encoding.EncodedLen(n)])
+		s = s[n:]
+	}
+	return text.String()
+}
+
+// grown returns a builder with room for size bytes. It panics as [membudget.Make] does.
+func grown(size int) *strings.Builder {
+	text := &strings.Builder{}
+	if !membudget.Reserve(int64(size), func() { text.Grow(size) }) {
+		panic(&membudget.Exceeded{Bytes: int64(size)})
+	}
+	return text
 }
