@@ -167,7 +167,7 @@ func TestHostileInput(t *testing.T) {
 		{"there are at most 254 dimensions", func(a attacker) error { return a.feed(splat(make([]int64, 300)...)) }, status.InvalidArgument, "Invalid TensorProto for feed"},
 		{"a value is not repeated without end", func(a attacker) error { return a.feed(splat(1 << 40)) }, status.InvalidArgument, "Invalid TensorProto for feed"},
 		{"a constant is not repeated without end", func(a attacker) error { return a.constant(splat(1 << 40)) }, status.ResourceExhausted, "exceed the limit of one message"},
-		{"variants are not nested without end", func(a attacker) error { return a.constant(nested(3000)) }, status.InvalidArgument, ""},
+		{"variants are not nested without end", func(a attacker) error { return a.constant(nested(3000)) }, status.Internal, "Unable to parse request"},
 		{"memory for a result is not taken when there is none", func(a attacker) error {
 			return a.graph("n = Const() value=int64[1]{1099511627776}\nv = Const() value=float[]{1}\ny = Fill(n, v)\n")
 		}, status.ResourceExhausted, "OOM when allocating tensor"},
