@@ -31,7 +31,7 @@ type Buffer struct {
 	free func() // called at the last release; only for classForeign
 
 	reclaim atomic.Pointer[func()] // see tensormem.SetReclaimer
-	paid    paid                   // see Tensor.Charge
+	paid    paid                   // see membudget.ChargeTensor
 }
 
 const (
@@ -171,4 +171,5 @@ func alignedBytes(size int) []byte {
 func init() {
 	tensormem.SetLimit, tensormem.DropFree, tensormem.Held = setLimit, dropFree, heldBuffers
 	tensormem.SetReclaimer = setReclaimer
+	membudget.ChargeTensor = chargeAny
 }

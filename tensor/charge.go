@@ -29,10 +29,13 @@ func (p *paid) end() {
 	}
 }
 
-// Charge charges the memory of a tensor to an account, unless an account pays for it already. It
-// returns the account whose limit would be exceeded, or nil. The charge ends when the memory is
-// freed. It is for the runtime.
-func (t *Tensor) Charge(a *membudget.Account) *membudget.Account {
+// chargeAny implements membudget.ChargeTensor.
+func chargeAny(t any, a *membudget.Account) *membudget.Account {
+	return t.(*Tensor).charge(a) //nolint:forcetypeassert // see membudget
+}
+
+// charge charges the memory of t to an account, unless an account pays for it already.
+func (t *Tensor) charge(a *membudget.Account) *membudget.Account {
 	b := t.buf
 	if b == nil || b.paid.Load() != nil {
 		return nil

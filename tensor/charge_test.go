@@ -13,7 +13,7 @@ func TestCharge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if over := x.Charge(a); over != nil {
+	if over := x.charge(a); over != nil {
 		t.Fatal("400 kB exceed 1 MiB")
 	}
 	want := a.Used()
@@ -21,14 +21,14 @@ func TestCharge(t *testing.T) {
 		t.Errorf("%d bytes are charged for 400000", want)
 	}
 	shared := x.Retain()
-	if over := shared.Charge(a); over != nil || a.Used() != want {
+	if over := shared.charge(a); over != nil || a.Used() != want {
 		t.Errorf("a second reference costs %d bytes", a.Used()-want)
 	}
 	y, err := Alloc(Float32, Shape{200_000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if over := y.Charge(a); over != a || a.Used() != want {
+	if over := y.charge(a); over != a || a.Used() != want {
 		t.Errorf("1.2 MB are charged to an account of 1 MiB: %d bytes", a.Used())
 	}
 	y.Release()
@@ -47,7 +47,7 @@ func TestChargeOfStrings(t *testing.T) {
 	a := membudget.NewAccount(nil, "step", "", 0, nil)
 	func() {
 		s := Vector("abc", "defgh")
-		if over := s.Charge(a); over != nil || a.Used() != 2*16+8 {
+		if over := s.charge(a); over != nil || a.Used() != 2*16+8 {
 			t.Errorf("%d bytes are charged, want 40", a.Used())
 		}
 		runtime.KeepAlive(s)

@@ -21,8 +21,9 @@ type partialRun struct {
 	plan *plan // has a user until the end of the run
 	id   int64
 
-	active atomic.Bool // called since the last tick of watch
-	used   time.Time   // time of the last tick that found it called; owned by watch
+	calls  atomic.Int32 // that run
+	active atomic.Bool  // called since the last tick of watch
+	used   time.Time    // time of the last tick that found it called; owned by watch
 
 	mu      sync.Mutex
 	feeds   map[string]bool // guarded by mu; whether each has been fed
@@ -92,7 +93,11 @@ func (s *session) runPartial(ctx context.Context, d deadline, req *message.RunSt
 		return nil, status.InvalidArgumentf("PartialRun does not support Collective ops.  collective_graph_key must be " +
 			"kNoCollectiveGraphKey.")
 	}
-	run.active.Store(true)
+	run.calls.Add(1)
+	defer func() {
+		run.active.Store(true)
+		run.calls.Add(-1)
+	}()
 	last, err := run.take(req, state.graph)
 	if err != nil {
 		return nil, err
@@ -142,7 +147,7 @@ func (s *session) endUnused(now time.Time) {
 	over := map[string]*partialRun{}
 	for handle, run := range s.partials {
 		switch {
-		case run.active.Swap(false):
+		case run.active.Swap(false) || run.calls.Load() > 0:
 			run.used = now
 		case now.Sub(run.used) > q.Limits.PartialRun:
 			over[handle] = run

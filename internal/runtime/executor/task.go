@@ -159,8 +159,8 @@ func (t *task) verify(n *node) {
 		t.err = n.explain(t.err)
 		return
 	}
-	if t.ctx.Step.Account != nil {
-		if err := t.ctx.ChargeOutputs(); err != nil {
+	if account := t.ctx.Step.Account; account != nil {
+		if err := t.charge(account); err != nil {
 			t.err = n.explain(err)
 			return
 		}
@@ -182,6 +182,20 @@ func (t *task) verify(n *node) {
 				i, have, want, n.name)
 		}
 	}
+}
+
+// charge charges the outputs to an account.
+func (t *task) charge(a *membudget.Account) error {
+	for i := range t.outs {
+		out := &t.outs[i].Tensor
+		if !out.Initialized() {
+			continue
+		}
+		if over := membudget.ChargeTensor(out, a); over != nil {
+			return status.ResourceExhaustedf("%s", over.Message(int64(len(out.Bytes()))))
+		}
+	}
+	return nil
 }
 
 // present reports whether a value is set. A dead output is not.

@@ -1,6 +1,9 @@
 package membudget
 
-import "sync/atomic"
+import (
+	"fmt"
+	"sync/atomic"
+)
 
 // Account bounds the memory of tensors that belong to one owner: a step, a session or a tenant. A
 // charge of an account is a charge of all accounts above it. The methods may be called
@@ -71,11 +74,23 @@ func (a *Account) charge(n int64) *Account {
 	return nil
 }
 
+// Message returns the text of the error of a node whose tensor of n bytes would take a over its
+// limit.
+func (a *Account) Message(n int64) string {
+	return fmt.Sprintf("OOM when allocating %d bytes: the memory of a %s is limited to %d MiB (%s). %d MiB are in use.",
+		n, a.name, a.limit>>20, a.flag, a.used.Load()>>20)
+}
+
 func (a *Account) refuse() {
 	if a.over != nil {
 		a.over()
 	}
 }
+
+// ChargeTensor charges the memory of a *tensor.Tensor to an account, unless an account pays for it
+// already. It returns the account whose limit would be exceeded, or nil. The charge ends when the
+// memory is freed. Package tensor sets it when it is initialized.
+var ChargeTensor func(tensor any, a *Account) (over *Account)
 
 // Charge is memory that an account pays for until End.
 type Charge struct {

@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("WEFT_SANDBOX_TEST"); dir != "" {
 		if err := child(dir); err != nil {
-			fmt.Println(err)
+			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)

@@ -78,30 +78,29 @@ func headers(path string, more ...string) []byte {
 
 // appendPrefixed appends an integer of HPACK.
 func appendPrefixed(b []byte, first byte, bits uint, n int) []byte {
-	if most := 1<<bits - 1; n < most {
+	most := 1<<bits - 1
+	if n < most {
 		return append(b, first|byte(n))
-	} else {
-		b, n = append(b, first|byte(most)), n-most
 	}
+	b, n = append(b, first|byte(most)), n-most
 	for ; n >= 0x80; n >>= 7 {
 		b = append(b, byte(n)|0x80)
 	}
 	return append(b, byte(n))
 }
 
-// finish sends the frames, and reads until the server closes the connection or for a second. It
-// returns the number of bytes that the server sent. A server that has closed the connection is no
-// error.
-func (w *wire) finish() int64 {
+// finish sends the frames, and reads until the server closes the connection or for a second. A
+// server that has closed the connection is no error.
+func (w *wire) finish() {
 	defer w.Close()
-	drained := make(chan int64, 1)
+	drained := make(chan struct{})
 	go func() {
-		n, _ := io.Copy(io.Discard, w.Conn) // until the deadline
-		drained <- n
+		defer close(drained)
+		_, _ = io.Copy(io.Discard, w.Conn) // until the deadline
 	}()
 	_, _ = w.Write(w.out.Bytes()) // the server may close the connection
 	_ = w.SetReadDeadline(time.Now().Add(time.Second))
-	return <-drained
+	<-drained
 }
 
 // frames sends what build appends after the handshake.
