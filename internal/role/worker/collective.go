@@ -52,17 +52,25 @@ func (w *Worker) recvBuf(ctx context.Context, req *pb.RecvBufRequest) (*pb.RecvB
 			"contains the device (\"%s\") was probably restarted. Check your worker job for the reason why it was restarted.",
 			req.GetSrcIncarnation(), d.Incarnation, req.GetSrcDevice())
 	}
-	st, err := w.steps.addReceiver(req.GetStepId())
-	if err != nil {
-		return nil, err
-	}
-	defer w.steps.removeReceiver(st)
-	t, err := st.buffers.Take(ctx, key)
+	t, err := w.takeBuffer(ctx, req.GetStepId(), key)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Release()
 	return &pb.RecvBufResponse{SendStartMicros: time.Now().UnixMicro(), TransportOptions: bufferToProto(t.Bytes())}, nil
+}
+
+// takeBuffer waits for a buffer of a step.
+func (w *Worker) takeBuffer(ctx context.Context, step int64, key string) (tensor.Tensor, error) {
+	if step == singleStep {
+		return w.steps.single.Take(ctx, key)
+	}
+	st, err := w.steps.addReceiver(step)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	defer w.steps.removeReceiver(st)
+	return st.buffers.Take(ctx, key)
 }
 
 // bufferType is the type of the message that carries the bytes of a buffer.

@@ -159,10 +159,14 @@ func (s *Scope) Begin(ctx context.Context, step int64, leader string) (*Run, err
 	v.ID, v.Context, v.Rendezvous, v.Resources, v.Session = step, &r.ctx, &r.run, &r.local, r.session.handle
 	v.NewRendezvous = rendezvous.NewForStep
 	if r.session.peers != nil {
-		v.Collectives = &collective.Step{
+		c := &collective.Step{
 			Manager: r.worker.Collectives, ID: step, Self: r.session.task.String(), Leader: leader, Buffers: &r.step.buffers,
 			Peers: members{r.worker, r.session.peers},
 		}
+		if step == s.lasting {
+			c.ID, c.Buffers = singleStep, &r.worker.steps.single
+		}
+		v.Collectives = c
 	}
 	return r, nil
 }

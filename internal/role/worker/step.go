@@ -22,6 +22,10 @@ const (
 	abortDelay = time.Second
 )
 
+// singleStep is the number under which collective operations that run one by one exchange buffers,
+// in TensorFlow too. All eager contexts share it, and it never ends.
+const singleStep = 0
+
 // errCleanedUp is the error of peers that still wait for tensors of a step when its master cleans
 // it up.
 var errCleanedUp = status.Abortedf("The step was cleaned up.").Derive()
@@ -30,9 +34,10 @@ var errCleanedUp = status.Abortedf("The step was cleaned up.").Derive()
 // CleanupGraph, the end of its session, or that of the worker. A step that only receivers have
 // named also ends with the last of them.
 type steps struct {
-	running sync.WaitGroup // runs of registered graphs
-	calls   atomic.Int64   // running calls of functions with parts on other tasks
-	lender  Lender         // may be nil
+	running sync.WaitGroup     // runs of registered graphs
+	calls   atomic.Int64       // running calls of functions with parts on other tasks
+	lender  Lender             // may be nil
+	single  collective.Buffers // of singleStep
 
 	mu    sync.Mutex
 	err   error           // reason why new steps are rejected; guarded by mu
@@ -238,6 +243,7 @@ func (s *steps) close(why *status.Error) bool {
 		all = append(all, st)
 	}
 	s.mu.Unlock()
+	s.single.Abort(s.err)
 	for _, st := range all {
 		s.remove(st, why)
 	}
