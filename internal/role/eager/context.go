@@ -26,6 +26,7 @@ type Context struct {
 	prefix    string // of the names of the task's devices
 	leader    string // task that leads the collective groups
 	keepAlive time.Duration
+	timeout   time.Duration // of a part of a function on another task; 0 for none
 	scope     *worker.Scope
 	ops       opCache
 	lastUse   atomic.Int64 // Unix time in ns
@@ -64,7 +65,8 @@ func newContext(ctx context.Context, s *Service, req *pb.CreateContextRequest) (
 	c := &Context{
 		service: s, owner: owner, id: req.GetContextId(), task: scope.Task().String(), prefix: scope.Task().String() + "/",
 		leader: worker.LeaderOf(config), keepAlive: time.Duration(req.GetKeepAliveSecs()) * time.Second, scope: scope,
-		view: req.GetContextViewId(), library: graph.New(s.Kernels).Library, registered: map[string]int{},
+		timeout: time.Duration(max(config.GetOperationTimeoutInMs(), 0)) * time.Millisecond,
+		view:    req.GetContextViewId(), library: graph.New(s.Kernels).Library, registered: map[string]int{},
 		handles: map[handleID]*handle{}, components: map[string]component{}, plans: map[string]*plan{},
 	}
 	c.runtime = c.newRuntime(c.library)

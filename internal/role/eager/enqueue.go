@@ -114,7 +114,7 @@ func (c *Context) sendPackedHandle(p *pb.SendPackedHandleOp) error {
 			arg.device = canonical(h.GetLocalHandle().GetDevice())
 		case h.GetRemoteHandle() != nil:
 			arg, err = c.byHandle(h.GetRemoteHandle())
-			if arg.device == "" {
+			if arg.device == "" { // the value is on this task
 				arg.device = canonical(h.GetRemoteHandle().GetDevice())
 			}
 		default:

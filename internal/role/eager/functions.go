@@ -147,6 +147,11 @@ func (f *call) execute(ctx context.Context) error {
 		return err
 	}
 	defer f.run.End()
+	for _, p := range f.plan.parts.Packed {
+		component := f.args[p.Arg].packed[p.Component]
+		component.value = component.value.Retain()
+		f.args = append(f.args, component)
+	}
 	f.rets = make([]tensor.Tensor, f.plan.parts.Rets)
 	f.devices = make([]string, len(f.rets))
 	f.shapes = make([]*pb.TensorShapeProto, len(f.rets))
@@ -218,7 +223,7 @@ func (f *call) findPlan(ctx context.Context) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, where := f.argumentDevices()
+	at, packed, where := f.argumentDevices()
 	key += where
 	c := f.context
 	c.mu.Lock()
@@ -241,7 +246,7 @@ func (f *call) findPlan(ctx context.Context) (*plan, error) {
 	if p.parts != nil || p.err != nil {
 		return p, p.err
 	}
-	if p.err = f.makePlan(p, at); p.err != nil {
+	if p.err = f.makePlan(p, at, packed); p.err != nil {
 		c.mu.Lock()
 		if c.plans[key] == p {
 			delete(c.plans, key)
@@ -251,11 +256,21 @@ func (f *call) findPlan(ctx context.Context) (*plan, error) {
 	return p, p.err
 }
 
-// argumentDevices returns the devices of the arguments that are not on the default device, and a
-// text that is equal for equal devices.
-func (f *call) argumentDevices() (at map[int]string, key string) {
+// argumentDevices returns the devices of the arguments that are not on the default device, those of
+// the components of packed arguments, and a text that is equal for equal devices.
+func (f *call) argumentDevices() (at map[int]string, packed map[int][]string, key string) {
 	var b strings.Builder
 	for i := range f.args {
+		if f.args[i].packed != nil {
+			if packed == nil {
+				packed = map[int][]string{}
+			}
+			for _, p := range f.args[i].packed {
+				packed[i] = append(packed[i], p.device)
+			}
+			fmt.Fprintf(&b, "\x00%d@%q", i, packed[i])
+			continue
+		}
 		where := f.args[i].device
 		if f.args[i].remote == nil {
 			where = deviceOf(&f.args[i].value)
@@ -269,7 +284,7 @@ func (f *call) argumentDevices() (at map[int]string, key string) {
 		at[i] = where
 		fmt.Fprintf(&b, "\x00%d@%s", i, where)
 	}
-	return at, b.String()
+	return at, packed, b.String()
 }
 
 // deviceOf returns the device of a resource, "" for other values.
@@ -284,7 +299,7 @@ func deviceOf(t *tensor.Tensor) string {
 }
 
 // makePlan places and splits the function.
-func (f *call) makePlan(p *plan, at map[int]string) error {
+func (f *call) makePlan(p *plan, at map[int]string, packed map[int][]string) error {
 	attrs, err := pbconv.AttrsFromProto(f.op.GetAttrs())
 	if err != nil {
 		return err
@@ -299,7 +314,7 @@ func (f *call) makePlan(p *plan, at map[int]string) error {
 			return status.InvalidArgumentf("%s unknown device. It is the device of argument %d of function %s.", name, i, f.op.GetName())
 		}
 	}
-	parts, err := r.Split(opdef.Func{Name: f.op.GetName(), Attrs: attrs}, at)
+	parts, err := r.Split(opdef.Func{Name: f.op.GetName(), Attrs: attrs}, at, packed)
 	if err != nil {
 		return err
 	}

@@ -92,6 +92,11 @@ func (p *remotePart) register(ctx context.Context, peer Peer, id uint64) error {
 // runRemote runs a part on its task and waits for it. Its results stay there.
 func (f *call) runRemote(p *remotePart) error {
 	ctx := f.run.Step().Context
+	if d := f.context.timeout; d > 0 {
+		c, cancel := context.WithTimeoutCause(ctx, d, status.DeadlineExceededf("Deadline Exceeded"))
+		defer cancel()
+		ctx = c
+	}
 	peer, err := f.context.peer(p.task)
 	if err != nil {
 		return err

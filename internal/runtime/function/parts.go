@@ -19,6 +19,9 @@ type Parts struct {
 	Args, Rets int // numbers of arguments and results
 	Locals     []LocalPart
 	Remotes    []RemotePart
+	// components that the parts take besides the arguments: their positions follow those of the
+	// arguments
+	Packed []PackedArg
 }
 
 // LocalPart is the part of a function on a device of this task.
@@ -36,8 +39,9 @@ type RemotePart struct {
 }
 
 // Split places the nodes of a function and splits it by device. Nodes that request no device stay
-// on that of the runtime. at has the devices of the arguments that are elsewhere, by position.
-func (r *Runtime) Split(fn opdef.Func, at map[int]string) (*Parts, error) {
+// on that of the runtime. at has the devices of the arguments that are elsewhere, by position, and
+// packed those of the components of packed arguments.
+func (r *Runtime) Split(fn opdef.Func, at map[int]string, packed map[int][]string) (*Parts, error) {
 	body, err := r.loweredBody(fn)
 	if err != nil {
 		return nil, err
@@ -45,8 +49,15 @@ func (r *Runtime) Split(fn opdef.Func, at map[int]string) (*Parts, error) {
 	prune(body)
 	out := &Parts{Args: len(body.Args), Rets: len(body.Rets)}
 	parts := map[string]*graph.Graph{r.device.Name: body.Graph}
-	if len(at) > 0 || !r.fitsDevice(body.Graph) {
-		if parts, err = r.placeParts(body, at); err != nil {
+	if len(at)+len(packed) > 0 || !r.fitsDevice(body.Graph) {
+		if err := r.placeParts(body, out, at, packed); err != nil {
+			return nil, err
+		}
+		parts, err = partition.Split(body.Graph, partition.Options{
+			Location: func(n *graph.Node) string { return n.Assigned }, NewName: namer(body.Graph), Incarnation: r.set.incarnation,
+			ControlFlow: true,
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -68,9 +79,12 @@ func (r *Runtime) Split(fn opdef.Func, at map[int]string) (*Parts, error) {
 	return out, nil
 }
 
-// placeParts places the nodes of a body and returns its part on each device. A result is on the
-// device of the node that produces it.
-func (r *Runtime) placeParts(body *graph.Body, at map[int]string) (map[string]*graph.Graph, error) {
+// placeParts places the nodes of a body.
+func (r *Runtime) placeParts(body *graph.Body, out *Parts, at map[int]string, packed map[int][]string) error {
+	origins := make([]*graph.Node, len(body.Rets))
+	for i, n := range body.Rets {
+		origins[i] = origin(n)
+	}
 	for n := range body.Graph.Nodes() {
 		if n.Device == "" && n.Op.Name != "_Retval" {
 			n.Device = r.device.Name
@@ -82,17 +96,19 @@ func (r *Runtime) placeParts(body *graph.Body, at map[int]string) (map[string]*g
 			n.Assigned = name
 		}
 	}
-	err := place.Place(body.Graph, place.Options{Devices: r.set.devices(), Client: r.device.Name, Kernels: r.kernels, Soft: true})
+	uses, err := unpack(body, packed, namer(body.Graph))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, n := range body.Rets {
-		n.Assigned = n.Input(0).Node.Assigned
+	err = place.Place(body.Graph, place.Options{Devices: r.set.devices(), Client: r.device.Name, Kernels: r.kernels, Soft: true})
+	if err != nil {
+		return err
 	}
-	return partition.Split(body.Graph, partition.Options{
-		Location: func(n *graph.Node) string { return n.Assigned }, NewName: namer(body.Graph), Incarnation: r.set.incarnation,
-		ControlFlow: true,
-	})
+	for i, n := range body.Rets {
+		follow(n, origins[i])
+	}
+	out.Packed, err = choose(body, uses, packed)
+	return err
 }
 
 // terminalsOf returns the positions of the arguments and results in a part, sorted.
