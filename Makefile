@@ -130,6 +130,10 @@ interop-old-files: build ## Exchange files with TensorFlow 0.12, 1.4 and 1.15 (A
 conformance-old: build $(VENV_READY) $(VENV_OLD_READY) ## Run TensorFlow 1.15's own tests (TESTS=folder of its source code)
 	$(VENV_OLD)/bin/python -m interop.old.conformance --tests "$(TESTS)" --successor $(VENV)/bin/python $(ARGS)
 
+.PHONY: conformance-tf2
+conformance-tf2: build $(VENV_READY) ## Run TensorFlow 2.21's tests of remote execution and parameter servers (TESTS=folder of its source code)
+	$(VENV)/bin/python -m interop.tf2.conformance --tests "$(TESTS)" $(ARGS)
+
 .PHONY: shim-test
 shim-test: build $(VENV_READY) ## Test python/weft_shim, with the releases of TensorFlow in TENSORFLOWS
 	for python in $(VENV)/bin/python $(TENSORFLOWS); do \
