@@ -234,7 +234,7 @@ func BatchDatasetV2(s *Scope, inputDataset Output, batchSize Output, dropRemaind
 	return out(s.Add("BatchDatasetV2", []Arg{One(inputDataset), One(batchSize), One(dropRemainder)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// BytesProducedStatsDataset creates a dataset that may record the size of its elements.
+// BytesProducedStatsDataset creates a dataset that records the size of each element of its input, in bytes.
 //
 //	inputDataset  variant
 //	tag           string
@@ -691,7 +691,7 @@ func ExperimentalAutoShardDataset(s *Scope, inputDataset Output, numWorkers Outp
 	return out(s.Add("ExperimentalAutoShardDataset", []Arg{One(inputDataset), One(numWorkers), One(index)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// ExperimentalBytesProducedStatsDataset creates a dataset that may record the size of its elements.
+// ExperimentalBytesProducedStatsDataset creates a dataset that records the size of each element of its input, in bytes.
 //
 //	inputDataset  variant
 //	tag           string
@@ -874,7 +874,7 @@ func ExperimentalIteratorGetDevice(s *Scope, resource Output) Output {
 	return out(s.Add("ExperimentalIteratorGetDevice", []Arg{One(resource)}, nil), 0)
 }
 
-// ExperimentalLatencyStatsDataset creates a dataset that may record the latency of its elements.
+// ExperimentalLatencyStatsDataset creates a dataset that records the time that each element of its input takes, in microseconds.
 //
 //	inputDataset  variant
 //	tag           string
@@ -1121,6 +1121,23 @@ func ExperimentalScanDataset(s *Scope, inputDataset Output, initialState []Outpu
 	return out(s.Add("ExperimentalScanDataset", []Arg{One(inputDataset), Many(initialState), Many(otherArguments)}, withOptions(opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
+// ExperimentalSetStatsAggregatorDataset creates a dataset whose input records statistics in a resource.
+//
+//	inputDataset     variant
+//	statsAggregator  resource
+//	tag              string
+//	counterPrefix    string
+//	→
+//	handle           variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalSetStatsAggregatorDataset(s *Scope, inputDataset Output, statsAggregator Output, tag Output, counterPrefix Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	return out(s.Add("ExperimentalSetStatsAggregatorDataset", []Arg{One(inputDataset), One(statsAggregator), One(tag), One(counterPrefix)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
+}
+
 // ExperimentalSleepDataset creates a dataset that sleeps before it returns each element of its input.
 //
 //	inputDataset       variant
@@ -1151,6 +1168,35 @@ func ExperimentalSleepDataset(s *Scope, inputDataset Output, sleepMicroseconds O
 //	outputShapes  list(shape), at least 1 of them
 func ExperimentalSlidingWindowDataset(s *Scope, inputDataset Output, windowSize Output, windowShift Output, windowStride Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
 	return out(s.Add("ExperimentalSlidingWindowDataset", []Arg{One(inputDataset), One(windowSize), One(windowShift), One(windowStride)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
+}
+
+// ExperimentalStatsAggregatorHandleAttr is an optional argument of [ExperimentalStatsAggregatorHandle].
+type ExperimentalStatsAggregatorHandleAttr func(opdef.Attrs)
+
+// ExperimentalStatsAggregatorHandleContainer sets the optional attribute container; the default is "".
+func ExperimentalStatsAggregatorHandleContainer(value string) ExperimentalStatsAggregatorHandleAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// ExperimentalStatsAggregatorHandleSharedName sets the optional attribute shared_name; the default is "".
+func ExperimentalStatsAggregatorHandleSharedName(value string) ExperimentalStatsAggregatorHandleAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// ExperimentalStatsAggregatorHandle creates a resource that collects statistics of datasets.
+//
+//	handle  resource  []
+func ExperimentalStatsAggregatorHandle(s *Scope, optional ...ExperimentalStatsAggregatorHandleAttr) Output {
+	return out(s.Add("ExperimentalStatsAggregatorHandle", nil, withOptions(opdef.Attrs{}, optional)), 0)
+}
+
+// ExperimentalStatsAggregatorSummary returns the statistics that a resource has collected, as a serialized tensorflow.Summary.
+//
+//	iterator  resource
+//	→
+//	summary   string  []
+func ExperimentalStatsAggregatorSummary(s *Scope, iterator Output) Output {
+	return out(s.Add("ExperimentalStatsAggregatorSummary", []Arg{One(iterator)}, nil), 0)
 }
 
 // ExperimentalTakeWhileDataset creates a dataset that stops at the first element that does not satisfy a predicate.
@@ -1241,6 +1287,20 @@ func ExperimentalUnbatchDataset(s *Scope, inputDataset Output, outputTypes []ten
 //	outputShapes  list(shape), at least 1 of them
 func ExperimentalUniqueDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
 	return out(s.Add("ExperimentalUniqueDataset", []Arg{One(inputDataset)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
+}
+
+// FilterByLastComponentDataset creates a dataset of the elements of its input whose last component is true, without this component. From TensorFlow 1.12, whose graph optimizer inserts it.
+//
+//	inputDataset  variant
+//	→
+//	output        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func FilterByLastComponentDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	return out(s.Add("FilterByLastComponentDataset", []Arg{One(inputDataset)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
 // FilterDatasetAttr is an optional argument of [FilterDataset].
@@ -1694,6 +1754,14 @@ func IteratorGetNextSync(s *Scope, iterator Output, outputTypes []tensor.DType, 
 	return outArg(s.Add("IteratorGetNextSync", []Arg{One(iterator)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), "components")
 }
 
+// IteratorSetStatsAggregator makes the datasets of an iterator record statistics in a resource. From TensorFlow 1.8.
+//
+//	iteratorHandle         resource
+//	statsAggregatorHandle  resource
+func IteratorSetStatsAggregator(s *Scope, iteratorHandle Output, statsAggregatorHandle Output) *graph.Node {
+	return s.Add("IteratorSetStatsAggregator", []Arg{One(iteratorHandle), One(statsAggregatorHandle)}, nil)
+}
+
 // IteratorToStringHandle returns a string handle for an iterator.
 //
 //	resourceHandle  resource
@@ -1717,7 +1785,7 @@ func IteratorV2(s *Scope, sharedName string, container string, outputTypes []ten
 	return out(s.Add("IteratorV2", nil, opdef.Attrs{"shared_name": sharedName, "container": container, "output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// LatencyStatsDataset creates a dataset that may record the latency of its elements.
+// LatencyStatsDataset creates a dataset that records the time that each element of its input takes, in microseconds.
 //
 //	inputDataset  variant
 //	tag           string
@@ -1867,6 +1935,26 @@ func MapAndBatchDatasetMetadata(value string) MapAndBatchDatasetAttr {
 //	outputShapes  list(shape), at least 1 of them
 func MapAndBatchDataset(s *Scope, inputDataset Output, otherArguments []Output, batchSize Output, numParallelCalls Output, dropRemainder Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...MapAndBatchDatasetAttr) Output {
 	return out(s.Add("MapAndBatchDataset", []Arg{One(inputDataset), Many(otherArguments), One(batchSize), One(numParallelCalls), One(dropRemainder)}, withOptions(opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
+}
+
+// MapAndBatchDatasetV2 creates a dataset that applies a function to several elements of its input in parallel and batches the results. From TensorFlow 1.12.
+//
+//	inputDataset      variant
+//	otherArguments    tensors of the types Targuments
+//	batchSize         int64
+//	numParallelCalls  int64
+//	dropRemainder     bool
+//	→
+//	handle            variant
+//
+// where
+//
+//	f             func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func MapAndBatchDatasetV2(s *Scope, inputDataset Output, otherArguments []Output, batchSize Output, numParallelCalls Output, dropRemainder Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	return out(s.Add("MapAndBatchDatasetV2", []Arg{One(inputDataset), Many(otherArguments), One(batchSize), One(numParallelCalls), One(dropRemainder)}, opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
 // MapDatasetAttr is an optional argument of [MapDataset].
@@ -3024,6 +3112,23 @@ func SerializeIterator(s *Scope, resourceHandle Output, optional ...SerializeIte
 	return out(s.Add("SerializeIterator", []Arg{One(resourceHandle)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
+// SetStatsAggregatorDataset creates a dataset whose input records statistics in a resource.
+//
+//	inputDataset     variant
+//	statsAggregator  resource
+//	tag              string
+//	counterPrefix    string
+//	→
+//	handle           variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func SetStatsAggregatorDataset(s *Scope, inputDataset Output, statsAggregator Output, tag Output, counterPrefix Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	return out(s.Add("SetStatsAggregatorDataset", []Arg{One(inputDataset), One(statsAggregator), One(tag), One(counterPrefix)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
+}
+
 // ShardDatasetAttr is an optional argument of [ShardDataset].
 type ShardDatasetAttr func(opdef.Attrs)
 
@@ -3239,6 +3344,23 @@ func SleepDataset(s *Scope, inputDataset Output, sleepMicroseconds Output, outpu
 	return out(s.Add("SleepDataset", []Arg{One(inputDataset), One(sleepMicroseconds)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
+// SlideDataset creates a dataset that slides a window over its input and batches the elements of each window. From TensorFlow 1.12.
+//
+//	inputDataset  variant
+//	windowSize    int64
+//	windowShift   int64
+//	windowStride  int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func SlideDataset(s *Scope, inputDataset Output, windowSize Output, windowShift Output, windowStride Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	return out(s.Add("SlideDataset", []Arg{One(inputDataset), One(windowSize), One(windowShift), One(windowStride)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
+}
+
 // SlidingWindowDatasetAttr is an optional argument of [SlidingWindowDataset].
 type SlidingWindowDatasetAttr func(opdef.Attrs)
 
@@ -3262,6 +3384,25 @@ func SlidingWindowDatasetDropRemainder(value bool) SlidingWindowDatasetAttr {
 //	outputShapes  list(shape), at least 1 of them
 func SlidingWindowDataset(s *Scope, inputDataset Output, windowSize Output, windowShift Output, windowStride Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...SlidingWindowDatasetAttr) Output {
 	return out(s.Add("SlidingWindowDataset", []Arg{One(inputDataset), One(windowSize), One(windowShift), One(windowStride)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
+}
+
+// SloppyInterleaveDataset creates a dataset that applies a function that returns datasets to the elements of its input and interleaves the results: block_length elements from each of cycle_length datasets in turn. The order is not fixed. From TensorFlow 1.4.
+//
+//	inputDataset    variant
+//	otherArguments  tensors of the types Targuments
+//	cycleLength     int64
+//	blockLength     int64
+//	→
+//	handle          variant
+//
+// where
+//
+//	f             func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func SloppyInterleaveDataset(s *Scope, inputDataset Output, otherArguments []Output, cycleLength Output, blockLength Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	return out(s.Add("SloppyInterleaveDataset", []Arg{One(inputDataset), Many(otherArguments), One(cycleLength), One(blockLength)}, opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
 // SnapshotChunkDatasetAttr is an optional argument of [SnapshotChunkDataset].
@@ -3480,6 +3621,35 @@ func SnapshotNestedDatasetReader(s *Scope, inputs []Output, outputTypes []tensor
 //	Tvalues  any type
 func SparseTensorSliceDataset(s *Scope, indices Output, values Output, denseShape Output) Output {
 	return out(s.Add("SparseTensorSliceDataset", []Arg{One(indices), One(values), One(denseShape)}, nil), 0)
+}
+
+// StatsAggregatorHandleAttr is an optional argument of [StatsAggregatorHandle].
+type StatsAggregatorHandleAttr func(opdef.Attrs)
+
+// StatsAggregatorHandleContainer sets the optional attribute container; the default is "".
+func StatsAggregatorHandleContainer(value string) StatsAggregatorHandleAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// StatsAggregatorHandleSharedName sets the optional attribute shared_name; the default is "".
+func StatsAggregatorHandleSharedName(value string) StatsAggregatorHandleAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// StatsAggregatorHandle creates a resource that collects statistics of datasets.
+//
+//	handle  resource  []
+func StatsAggregatorHandle(s *Scope, optional ...StatsAggregatorHandleAttr) Output {
+	return out(s.Add("StatsAggregatorHandle", nil, withOptions(opdef.Attrs{}, optional)), 0)
+}
+
+// StatsAggregatorSummary returns the statistics that a resource has collected, as a serialized tensorflow.Summary.
+//
+//	iterator  resource
+//	→
+//	summary   string  []
+func StatsAggregatorSummary(s *Scope, iterator Output) Output {
+	return out(s.Add("StatsAggregatorSummary", []Arg{One(iterator)}, nil), 0)
 }
 
 // TFRecordDatasetAttr is an optional argument of [TFRecordDataset].

@@ -604,6 +604,18 @@ func CountUpTo(s *Scope, ref Output, limit int64) Output {
 	return out(s.Add("CountUpTo", []Arg{One(ref)}, opdef.Attrs{"limit": limit}), 0)
 }
 
+// CreateVariableOp creates a variable with a value. A variable that exists keeps its value. From TensorFlow 0.12.
+//
+//	resource  resource
+//	value     dtype
+//
+// where
+//
+//	dtype  any type
+func CreateVariableOp(s *Scope, resource Output, value Output) *graph.Node {
+	return s.Add("CreateVariableOp", []Arg{One(resource), One(value)}, nil)
+}
+
 // DebugGradientRefIdentity returns its input reference, as a marker for gradient debugging.
 //
 //	input   variable of T

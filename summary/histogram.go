@@ -37,16 +37,43 @@ var defaultLimits = sync.OnceValue(func() []float64 {
 
 // NewHistogram counts values in TensorFlow's buckets. It merges adjacent empty buckets.
 func NewHistogram(values []float64) Histogram {
-	limits := defaultLimits()
-	counts := make([]float64, len(limits))
-	h := Histogram{Min: math.MaxFloat64, Max: -math.MaxFloat64}
+	var b HistogramBuilder
 	for _, v := range values {
-		at := sort.Search(len(limits), func(i int) bool { return limits[i] > v })
-		counts[min(at, len(counts)-1)]++
-		h.Min, h.Max = min(h.Min, v), max(h.Max, v)
-		h.Count++
-		h.Sum += v
-		h.SumSquares += v * v
+		b.Add(v)
+	}
+	return b.Histogram()
+}
+
+// HistogramBuilder counts values in TensorFlow's buckets one after the other. The zero value has
+// counted none. It is not safe for concurrent use.
+type HistogramBuilder struct {
+	counts []float64 // one for each default limit; nil before the first value
+	total  Histogram // without limits and buckets
+}
+
+// Add counts a value.
+func (b *HistogramBuilder) Add(v float64) {
+	limits, h := defaultLimits(), &b.total
+	if b.counts == nil {
+		b.counts = make([]float64, len(limits))
+		h.Min, h.Max = math.MaxFloat64, -math.MaxFloat64
+	}
+	at := sort.Search(len(limits), func(i int) bool { return limits[i] > v })
+	b.counts[min(at, len(b.counts)-1)]++
+	h.Min, h.Max = min(h.Min, v), max(h.Max, v)
+	h.Count++
+	h.Sum += v
+	h.SumSquares += v * v
+}
+
+// Histogram returns the counts so far. It merges adjacent empty buckets.
+func (b *HistogramBuilder) Histogram() Histogram {
+	limits, counts, h := defaultLimits(), b.counts, b.total
+	if counts == nil {
+		return Histogram{
+			Min: math.MaxFloat64, Max: -math.MaxFloat64,
+			Limits: []float64{math.MaxFloat64}, Buckets: []float64{0},
+		}
 	}
 	for i := 0; i < len(limits); i++ {
 		count := counts[i]

@@ -149,6 +149,9 @@ var stages = []struct {
 	{"sliding windows", func(b *bench) tensor.Tensor {
 		return b.make("SlidingWindowDataset", b.count(0, 10), num(3), num(2), num(2))
 	}, []int64{0, 2, 4, 2, 4, 6, 4, 6, 8}, 3},
+	{"sliding windows, old", func(b *bench) tensor.Tensor { // as in TensorFlow 1.12
+		return b.make("SlideDataset", b.count(0, 10), num(3), num(2), num(1))
+	}, []int64{0, 1, 2, 2, 3, 4, 4, 5, 6, 6, 7, 8}, 4},
 	{"unique", func(b *bench) tensor.Tensor {
 		return b.make("UniqueDataset", b.make("ConcatenateDataset", b.count(0, 3), b.count(1, 5)))
 	}, []int64{0, 1, 2, 3, 4}, unknown},

@@ -131,6 +131,8 @@ type run struct {
 
 	// options of the iterated dataset have deterministic = false
 	unordered bool
+
+	stats *recorder // of the stages; nil if they record nothing
 }
 
 // newRun returns a request of a node. An error in a function does not end the step, because a stage
@@ -143,7 +145,7 @@ func newRun(ctx *kernel.Context, lifetime context.Context, cleanups *cleanups) *
 
 // ahead returns a request that is bound to the iterator's lifetime instead of the step of r.
 func (r *run) ahead() *run {
-	return &run{ctx: withStep(r.ctx, r.ctx.Step.Detach(r.lifetime)), lifetime: r.lifetime, cleanups: r.cleanups, unordered: r.unordered}
+	return &run{ctx: withStep(r.ctx, r.ctx.Step.Detach(r.lifetime)), lifetime: r.lifetime, cleanups: r.cleanups, unordered: r.unordered, stats: r.stats}
 }
 
 func withStep(ctx *kernel.Context, step *kernel.Step) *kernel.Context {

@@ -18,24 +18,26 @@ func init() {
 
 type filterDataset struct {
 	stage
-	f *captured
+	f    *captured
+	node string // name of the node, for statistics
 }
 
 func newFilter(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	f, err := n.function(ctx, "predicate", "other_arguments")
-	return &filterDataset{s, f}, err
+	return &filterDataset{s, f, n.Node}, err
 }
 
 func (d *filterDataset) cardinality() int64 { return unknown }
 
 func (d *filterDataset) iterate(r *run) (iterator, error) {
 	src, err := d.begin(r)
-	return &filterIterator{src, d}, err
+	return &filterIterator{source: src, d: d}, err
 }
 
 type filterIterator struct {
 	source
-	d *filterDataset
+	d                 *filterDataset
+	filtered, dropped int64 // numbers of elements, counted only for statistics
 }
 
 func (it *filterIterator) next(r *run) (element, error) {
@@ -45,6 +47,9 @@ func (it *filterIterator) next(r *run) (element, error) {
 			return nil, err
 		}
 		holds, err := it.d.f.evalPredicate(r, e)
+		if err == nil {
+			it.record(r.stats, holds)
+		}
 		if err == nil && holds {
 			return e, nil
 		}
@@ -52,6 +57,19 @@ func (it *filterIterator) next(r *run) (element, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+}
+
+// record counts an element.
+func (it *filterIterator) record(s *recorder, holds bool) {
+	switch {
+	case s == nil:
+	case holds:
+		it.filtered++
+		s.set(it.d.node+statsDelimiter+"filtered_elements", float64(it.filtered))
+	default:
+		it.dropped++
+		s.set(it.d.node+statsDelimiter+"dropped_elements", float64(it.dropped))
 	}
 }
 
@@ -72,7 +90,7 @@ func newParallelFilter(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		return nil, err
 	}
 	calls, err := parallelism[int64](n, ctx)
-	return &parallelFilterDataset{filterDataset{s, f}, calls, order}, err
+	return &parallelFilterDataset{filterDataset{s, f, n.Node}, calls, order}, err
 }
 
 func (d *parallelFilterDataset) iterate(r *run) (iterator, error) {

@@ -24,6 +24,8 @@ func init() {
 		"prefetch_input_elements: int64", "num_parallel_calls: int64"), ahead, newParallelInterleave)
 	registerStage("ParallelInterleaveDataset", doc, in("cycle_length: int64", "block_length: int64", "sloppy: bool", "buffer_output_elements: int64",
 		"prefetch_input_elements: int64"), plain, newParallelInterleave)
+	registerStage("SloppyInterleaveDataset", doc+" The order is not fixed. From TensorFlow 1.4.", in("cycle_length: int64", "block_length: int64"),
+		withSpec("f: func", "Targuments: list(type) >= 0"), newParallelInterleave)
 	registerStage("LegacyParallelInterleaveDatasetV2", doc, in("cycle_length: int64", "block_length: int64", "buffer_output_elements: int64",
 		"prefetch_input_elements: int64"), ahead, newParallelInterleave)
 }

@@ -21,7 +21,8 @@ type Iterator struct {
 	lifetime context.Context // lifetime of at
 	cleanups *cleanups       // cleanup functions of at
 
-	unordered bool // options of data have deterministic = false
+	unordered bool      // options of data have deterministic = false
+	stats     *recorder // of the stages; nil if there is none
 
 	mu     sync.Mutex
 	closed bool               // guarded by mu
@@ -68,7 +69,7 @@ func (it *Iterator) renew(ctx *kernel.Context) *run {
 // request returns a request of a node within the current lifetime.
 func (it *Iterator) request(ctx *kernel.Context) *run {
 	r := newRun(ctx, it.lifetime, it.cleanups)
-	r.unordered = it.unordered
+	r.unordered, r.stats = it.unordered, it.stats
 	return r
 }
 

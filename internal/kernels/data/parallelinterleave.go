@@ -18,9 +18,12 @@ func newParallelInterleave(n *node, ctx *kernel.Context, s stage) (dataset, erro
 		return nil, err
 	}
 	p := &parallelInterleave{calls: int(min(d.cycle, maxCalls)), buffer: defaultAhead}
-	if n.hasArg("sloppy") {
+	switch {
+	case n.Op.Name == "SloppyInterleaveDataset":
+		p.order = orderFree
+	case n.hasArg("sloppy"):
 		p.order, err = n.sloppyInput(ctx)
-	} else {
+	default:
 		p.order, err = n.determinism()
 	}
 	if err != nil {

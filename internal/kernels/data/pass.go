@@ -22,8 +22,6 @@ func init() {
 		{"OptimizeDataset", "Creates a dataset whose graph may be rewritten.", []string{"optimizations: string"}, append(withSpec(), configs)},
 		{"OptimizeDatasetV2", "Creates a dataset whose graph may be rewritten.",
 			[]string{"optimizations_enabled: string", "optimizations_disabled: string", "optimizations_default: string"}, append(withSpec(), configs)},
-		{"LatencyStatsDataset", "Creates a dataset that may record the latency of its elements.", []string{"tag: string"}, withSpec()},
-		{"BytesProducedStatsDataset", "Creates a dataset that may record the size of its elements.", []string{"tag: string"}, withSpec()},
 		{"NonSerializableDataset", "Creates a dataset whose iterators need not be saved.", nil, withSpec()},
 	} {
 		rank, kind := 0, "scalar"

@@ -16,6 +16,7 @@ func init() {
 type prefetchDataset struct {
 	stage
 	size int64
+	node string // name of the node, for statistics
 }
 
 // defaultAhead is the buffer size if the program leaves it to the runtime.
@@ -32,7 +33,7 @@ func newPrefetch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	if size == autotune {
 		size = defaultAhead
 	}
-	return &prefetchDataset{s, size}, nil
+	return &prefetchDataset{s, size, n.Node}, nil
 }
 
 func (d *prefetchDataset) iterate(r *run) (iterator, error) {
@@ -60,6 +61,9 @@ func (it *prefetchIterator) next(r *run) (element, error) {
 		it.mu.Lock()
 		if len(it.buffer) > 0 {
 			p := it.buffer[0]
+			if p.err == nil {
+				it.record(r.stats)
+			}
 			it.buffer = it.buffer[1:]
 			it.fill(r)
 			it.mu.Unlock()
@@ -74,6 +78,17 @@ func (it *prefetchIterator) next(r *run) (element, error) {
 			return nil, r.cancelled()
 		}
 	}
+}
+
+// record records the state of the buffer before an element leaves it. The caller holds mu.
+func (it *prefetchIterator) record(s *recorder) {
+	if s == nil {
+		return
+	}
+	size, most := float64(len(it.buffer)), float64(it.d.size)
+	s.count(it.d.node+statsDelimiter+"buffer_utilization", size/most)
+	s.set(it.d.node+statsDelimiter+"buffer_size", size)
+	s.set(it.d.node+statsDelimiter+"buffer_capacity", most)
 }
 
 // fill starts the goroutine, unless it is running or the buffer is full. The caller holds mu.

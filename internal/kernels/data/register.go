@@ -37,7 +37,7 @@ var experimental = map[string][]string{
 	"GroupByReducerDataset": nil, "GroupByWindowDataset": nil, "IgnoreErrorsDataset": nil, "LatencyStatsDataset": nil,
 	"MapAndBatchDataset": nil, "MapDataset": nil, "MatchingFilesDataset": nil, "MaxIntraOpParallelismDataset": nil, "NonSerializableDataset": nil,
 	"ParallelInterleaveDataset": nil, "PrivateThreadPoolDataset": nil, "RandomDataset": nil, "RebatchDataset": nil, "ScanDataset": {"use_default_device"},
-	"SleepDataset": nil, "SlidingWindowDataset": {"drop_remainder"}, "TakeWhileDataset": nil, "ThreadPoolDataset": nil, "UnbatchDataset": nil, "UniqueDataset": nil,
+	"SetStatsAggregatorDataset": nil, "SleepDataset": nil, "SlidingWindowDataset": {"drop_remainder"}, "TakeWhileDataset": nil, "ThreadPoolDataset": nil, "UnbatchDataset": nil, "UniqueDataset": nil,
 }
 
 // register registers an operation that creates a dataset. def has its name, documentation, inputs

@@ -12,8 +12,10 @@ import (
 func init() {
 	registerStage("WindowDataset", "Creates a dataset of windows of its input. Each window is a dataset.",
 		[]string{"size: int64", "shift: int64", "stride: int64", "drop_remainder: bool"}, withSpecAndMetadata(), newWindow)
-	registerStage("SlidingWindowDataset", "Creates a dataset that slides a window over its input and batches the elements of each window.",
-		[]string{"window_size: int64", "window_shift: int64", "window_stride: int64"}, append([]string{"drop_remainder: bool = true"}, withSpec()...), newSliding)
+	sliding := "Creates a dataset that slides a window over its input and batches the elements of each window."
+	sizes := []string{"window_size: int64", "window_shift: int64", "window_stride: int64"}
+	registerStage("SlideDataset", sliding+" From TensorFlow 1.12.", sizes, withSpec(), newSliding)
+	registerStage("SlidingWindowDataset", sliding, sizes, append([]string{"drop_remainder: bool = true"}, withSpec()...), newSliding)
 }
 
 type windowDataset struct {
