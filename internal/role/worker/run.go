@@ -250,7 +250,8 @@ func (r *run) fail(err error) {
 func (r *run) OnCancel() { r.abort() }
 
 // abort ends the rendezvous of the step because the run was cancelled: consumers and peers get the
-// reason. An error that only says that the run was ended is marked as derived.
+// reason, in the form that the master's release expects. An error that only says that the run was
+// ended is marked as derived.
 func (r *run) abort() {
 	if r.step.lasting {
 		return
@@ -259,7 +260,7 @@ func (r *run) abort() {
 	if why.Code == status.Cancelled || why.Code == status.Aborted {
 		why = why.Derive()
 	}
-	r.step.abort(why)
+	r.step.abort(peer.FromContext(&r.ctx).ErrorFor(why, r.graph.summary))
 }
 
 // takeAll returns the tensors under the given keys. All executors have ended, so a missing tensor
