@@ -90,8 +90,10 @@ func (m *matrix) request(path string) any {
 		return &message.RunCallableRequest{Session: m.session, Handle: 1}
 	case "ReleaseCallable":
 		return &pb.ReleaseCallableRequest{SessionHandle: m.session}
-	case "GetStatus", "GetTask", "GetCluster":
+	case "GetStatus", "GetTask", "GetCluster", "Record":
 		return &pb.GetStatusRequest{} // any empty message
+	case "RecordCluster":
+		return &pb.RecordClusterRequest{DurationNanos: 1}
 	case "CreateWorkerSession":
 		return &pb.CreateWorkerSessionRequest{SessionHandle: m.worker, MasterTask: "/job:worker/replica:0/task:1", MasterIncarnation: 1}
 	case "DeleteWorkerSession":

@@ -1,14 +1,15 @@
 package train
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/internal/format/chrometrace"
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/status"
@@ -65,44 +66,26 @@ func (h *ProfilerHook) AfterRun(_ context.Context, _ *RunContext, values RunValu
 	return fileio.Files{}.Write(filepath.Join(h.Dir, fmt.Sprintf("timeline-%d.json", at)), trace)
 }
 
-// traceEvent is an event in the trace event format. Times are in microseconds.
-type traceEvent struct {
-	Name  string            `json:"name"`
-	Cat   string            `json:"cat,omitempty"`
-	Phase string            `json:"ph"` // "X" for an event with a duration, "M" for metadata
-	Pid   int               `json:"pid"`
-	Tid   int               `json:"tid"`
-	Start float64           `json:"ts,omitempty"`
-	Took  float64           `json:"dur,omitempty"`
-	Args  map[string]string `json:"args,omitempty"`
-}
-
 // ChromeTrace converts the trace of a step to JSON in Chrome's trace event format. Each device is a
 // process, with one thread for each of its nodes that ran at the same time.
 func ChromeTrace(m *weft.Metadata) ([]byte, error) {
 	nodes := m.Nodes()
 	slices.SortStableFunc(nodes, func(a, b weft.NodeStats) int { return a.Start.Compare(b.Start) })
-	var events []traceEvent
-	devices, rows := map[string]int{}, map[string][]time.Time{}
+	var events []chrometrace.Event
+	devices, rows := map[string]int{}, map[string]*chrometrace.Rows{}
 	for _, n := range nodes {
 		pid, known := devices[n.Device]
 		if !known {
 			pid = len(devices)
-			devices[n.Device] = pid
-			events = append(events, traceEvent{Name: "process_name", Phase: "M", Pid: pid, Args: map[string]string{"name": n.Device}})
+			devices[n.Device], rows[n.Device] = pid, &chrometrace.Rows{}
+			events = append(events, chrometrace.Name(chrometrace.ProcessName, pid, 0, n.Device))
 		}
-		row := slices.IndexFunc(rows[n.Device], func(end time.Time) bool { return !end.After(n.Start) })
-		if row < 0 {
-			row = len(rows[n.Device])
-			rows[n.Device] = append(rows[n.Device], time.Time{})
-		}
-		rows[n.Device][row] = n.Start.Add(n.Took)
-		events = append(events, traceEvent{
-			Name: n.Node, Cat: "Op", Phase: "X", Pid: pid, Tid: row, Start: micros(n.Start.Sub(nodes[0].Start)), Took: micros(n.Took),
-			Args: map[string]string{"name": n.Node, "op": n.Label},
-		})
+		start := n.Start.Sub(nodes[0].Start)
+		event := chrometrace.Span(n.Node, pid, rows[n.Device].Place(start, start+n.Took), start, n.Took)
+		event.Category, event.Args = "Op", map[string]any{"name": n.Node, "op": n.Label}
+		events = append(events, event)
 	}
-	return json.Marshal(map[string]any{"traceEvents": events})
+	var out bytes.Buffer
+	err := chrometrace.Write(&out, events)
+	return out.Bytes(), err
 }
-
-func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -25,7 +25,8 @@ func newRoot() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	configure(root)
-	root.AddCommand(newServer(), newTensorFlowServer(), newLaunch(), newStatus(), newReset(), newServe(), newDemo(), newOps(), newCheckpoint(), newSavedModel(), newEvents(), newGraph(), newCert(), newAuth(), newProxy())
+	root.AddCommand(newServer(), newTensorFlowServer(), newLaunch(), newStatus(), newTrace(), newReset(), newServe(), newDemo(),
+		newOps(), newCheckpoint(), newSavedModel(), newEvents(), newGraph(), newCert(), newAuth(), newProxy())
 	return root
 }
 

@@ -130,6 +130,8 @@ var Methods = []Method{
 	{eagerService + "CloseContext", [NumRoles]Rule{Own, Master, Always, Never, Never}, ""},
 	{inspection + "GetTask", [NumRoles]Rule{Never, Always, Always, Always, Never}, ""},
 	{inspection + "GetCluster", [NumRoles]Rule{Never, Always, Always, Always, Never}, ""},
+	{inspection + "Record", [NumRoles]Rule{Never, Always, Always, Never, Never}, ""},
+	{inspection + "RecordCluster", [NumRoles]Rule{Never, Always, Always, Never, Never}, ""},
 	{Metrics, [NumRoles]Rule{Never, Never, Always, Always, OpenOnly}, FlagMetrics},
 	{Drain, [NumRoles]Rule{Never, Never, Always, Never, Never}, ""},
 	{Quit, [NumRoles]Rule{Never, Never, Always, Never, Never}, ""},

@@ -656,7 +656,7 @@ var File_weft_v1_inspection_proto protoreflect.FileDescriptor
 
 const file_weft_v1_inspection_proto_rawDesc = "" +
 	"\n" +
-	"\x18weft/v1/inspection.proto\x12\aweft.v1\"\x10\n" +
+	"\x18weft/v1/inspection.proto\x12\aweft.v1\x1a\x17weft/v1/recording.proto\"\x10\n" +
 	"\x0eGetTaskRequest\"\xd2\x02\n" +
 	"\bTaskInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -703,12 +703,14 @@ const file_weft_v1_inspection_proto_rawDesc = "" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12%\n" +
 	"\x04info\x18\x03 \x01(\v2\x11.weft.v1.TaskInfoR\x04info\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12\x18\n" +
-	"\adevices\x18\x05 \x03(\tR\adevices2\x83\x01\n" +
+	"\adevices\x18\x05 \x03(\tR\adevices2\x89\x02\n" +
 	"\n" +
 	"Inspection\x125\n" +
 	"\aGetTask\x12\x17.weft.v1.GetTaskRequest\x1a\x11.weft.v1.TaskInfo\x12>\n" +
 	"\n" +
-	"GetCluster\x12\x1a.weft.v1.GetClusterRequest\x1a\x14.weft.v1.ClusterInfoB+Z)github.com/weft-ml/weft/internal/proto/pbb\x06proto3"
+	"GetCluster\x12\x1a.weft.v1.GetClusterRequest\x1a\x14.weft.v1.ClusterInfo\x129\n" +
+	"\x06Record\x12\x16.weft.v1.RecordRequest\x1a\x17.weft.v1.RecordResponse\x12I\n" +
+	"\rRecordCluster\x12\x1d.weft.v1.RecordClusterRequest\x1a\x19.weft.v1.ClusterRecordingB+Z)github.com/weft-ml/weft/internal/proto/pbb\x06proto3"
 
 var (
 	file_weft_v1_inspection_proto_rawDescOnce sync.Once
@@ -724,32 +726,40 @@ func file_weft_v1_inspection_proto_rawDescGZIP() []byte {
 
 var file_weft_v1_inspection_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_weft_v1_inspection_proto_goTypes = []any{
-	(*GetTaskRequest)(nil),    // 0: weft.v1.GetTaskRequest
-	(*TaskInfo)(nil),          // 1: weft.v1.TaskInfo
-	(*SessionInfo)(nil),       // 2: weft.v1.SessionInfo
-	(*StepInfo)(nil),          // 3: weft.v1.StepInfo
-	(*WaitInfo)(nil),          // 4: weft.v1.WaitInfo
-	(*ResourceInfo)(nil),      // 5: weft.v1.ResourceInfo
-	(*GetClusterRequest)(nil), // 6: weft.v1.GetClusterRequest
-	(*ClusterInfo)(nil),       // 7: weft.v1.ClusterInfo
-	(*ClusterTask)(nil),       // 8: weft.v1.ClusterTask
+	(*GetTaskRequest)(nil),       // 0: weft.v1.GetTaskRequest
+	(*TaskInfo)(nil),             // 1: weft.v1.TaskInfo
+	(*SessionInfo)(nil),          // 2: weft.v1.SessionInfo
+	(*StepInfo)(nil),             // 3: weft.v1.StepInfo
+	(*WaitInfo)(nil),             // 4: weft.v1.WaitInfo
+	(*ResourceInfo)(nil),         // 5: weft.v1.ResourceInfo
+	(*GetClusterRequest)(nil),    // 6: weft.v1.GetClusterRequest
+	(*ClusterInfo)(nil),          // 7: weft.v1.ClusterInfo
+	(*ClusterTask)(nil),          // 8: weft.v1.ClusterTask
+	(*RecordRequest)(nil),        // 9: weft.v1.RecordRequest
+	(*RecordClusterRequest)(nil), // 10: weft.v1.RecordClusterRequest
+	(*RecordResponse)(nil),       // 11: weft.v1.RecordResponse
+	(*ClusterRecording)(nil),     // 12: weft.v1.ClusterRecording
 }
 var file_weft_v1_inspection_proto_depIdxs = []int32{
-	2, // 0: weft.v1.TaskInfo.sessions:type_name -> weft.v1.SessionInfo
-	5, // 1: weft.v1.TaskInfo.resources:type_name -> weft.v1.ResourceInfo
-	3, // 2: weft.v1.SessionInfo.steps:type_name -> weft.v1.StepInfo
-	4, // 3: weft.v1.StepInfo.waits:type_name -> weft.v1.WaitInfo
-	8, // 4: weft.v1.ClusterInfo.tasks:type_name -> weft.v1.ClusterTask
-	1, // 5: weft.v1.ClusterTask.info:type_name -> weft.v1.TaskInfo
-	0, // 6: weft.v1.Inspection.GetTask:input_type -> weft.v1.GetTaskRequest
-	6, // 7: weft.v1.Inspection.GetCluster:input_type -> weft.v1.GetClusterRequest
-	1, // 8: weft.v1.Inspection.GetTask:output_type -> weft.v1.TaskInfo
-	7, // 9: weft.v1.Inspection.GetCluster:output_type -> weft.v1.ClusterInfo
-	8, // [8:10] is the sub-list for method output_type
-	6, // [6:8] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	2,  // 0: weft.v1.TaskInfo.sessions:type_name -> weft.v1.SessionInfo
+	5,  // 1: weft.v1.TaskInfo.resources:type_name -> weft.v1.ResourceInfo
+	3,  // 2: weft.v1.SessionInfo.steps:type_name -> weft.v1.StepInfo
+	4,  // 3: weft.v1.StepInfo.waits:type_name -> weft.v1.WaitInfo
+	8,  // 4: weft.v1.ClusterInfo.tasks:type_name -> weft.v1.ClusterTask
+	1,  // 5: weft.v1.ClusterTask.info:type_name -> weft.v1.TaskInfo
+	0,  // 6: weft.v1.Inspection.GetTask:input_type -> weft.v1.GetTaskRequest
+	6,  // 7: weft.v1.Inspection.GetCluster:input_type -> weft.v1.GetClusterRequest
+	9,  // 8: weft.v1.Inspection.Record:input_type -> weft.v1.RecordRequest
+	10, // 9: weft.v1.Inspection.RecordCluster:input_type -> weft.v1.RecordClusterRequest
+	1,  // 10: weft.v1.Inspection.GetTask:output_type -> weft.v1.TaskInfo
+	7,  // 11: weft.v1.Inspection.GetCluster:output_type -> weft.v1.ClusterInfo
+	11, // 12: weft.v1.Inspection.Record:output_type -> weft.v1.RecordResponse
+	12, // 13: weft.v1.Inspection.RecordCluster:output_type -> weft.v1.ClusterRecording
+	10, // [10:14] is the sub-list for method output_type
+	6,  // [6:10] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_weft_v1_inspection_proto_init() }
@@ -757,6 +767,7 @@ func file_weft_v1_inspection_proto_init() {
 	if File_weft_v1_inspection_proto != nil {
 		return
 	}
+	file_weft_v1_recording_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

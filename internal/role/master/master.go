@@ -27,6 +27,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/role/quota"
+	"github.com/weft-ml/weft/internal/role/recorder"
 	"github.com/weft-ml/weft/internal/role/requestid"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/kernel"
@@ -83,6 +84,8 @@ type Config struct {
 	SessionDefaults *pb.ConfigProto
 	// SessionTTL is the time after which an unused session is closed; 0 for never.
 	SessionTTL time.Duration
+	// Recorder records the steps of the master; nil for never.
+	Recorder *recorder.Recorder
 	// Placement receives a line for every node of a session that asks for its placement to be
 	// logged, in the format of TensorFlow's servers; may be nil.
 	Placement io.Writer

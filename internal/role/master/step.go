@@ -7,9 +7,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/recorder"
 	"github.com/weft-ml/weft/internal/role/requestid"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/internal/sys/stepctx"
@@ -82,6 +84,10 @@ func newStepID() int64 { return int64(rand.Uint64() >> 7) }
 // plan's partitions. It returns when all have answered, so that the remains of a failed step do not
 // disturb the next one.
 func (st *step) run(ctx context.Context) ([]*message.RunGraphResponse, error) {
+	if recording := st.session.master.Recorder.Current(); recording != nil {
+		start := time.Now()
+		defer func() { st.record(recording, start) }()
+	}
 	alone := st.plan.local == 0 && len(st.plan.partitions) == 1
 	if !alone {
 		// before enter, which makes the step visible to other goroutines
@@ -105,6 +111,13 @@ func (st *step) run(ctx context.Context) ([]*message.RunGraphResponse, error) {
 		return nil, err
 	}
 	return resps, nil
+}
+
+// record adds the finished step to a recording.
+func (st *step) record(recording *recorder.Recording, start time.Time) {
+	recording.Step(recorder.Step{
+		ID: st.id, Session: st.session.shownHandle(), Start: start, End: time.Now(), Code: int32(status.CodeOf(st.errs.Concatenated())),
+	})
 }
 
 // runAll runs all partitions concurrently and waits for them.

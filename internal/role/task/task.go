@@ -17,6 +17,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/eager"
 	"github.com/weft-ml/weft/internal/role/master"
 	"github.com/weft-ml/weft/internal/role/quota"
+	"github.com/weft-ml/weft/internal/role/recorder"
 	"github.com/weft-ml/weft/internal/role/worker"
 	"github.com/weft-ml/weft/internal/runtime/collective"
 	"github.com/weft-ml/weft/kernel"
@@ -55,15 +56,16 @@ type Config struct {
 
 // Task is one task of a cluster.
 type Task struct {
-	Worker  *worker.Worker
-	Master  *master.Master
-	Eager   *eager.Service
-	Devices []*kernel.Device
+	Worker   *worker.Worker
+	Master   *master.Master
+	Eager    *eager.Service
+	Devices  []*kernel.Device
+	Recorder *recorder.Recorder
 }
 
 // New returns a task. The caller must call Close.
 func New(cfg Config) (*Task, error) {
-	t := &Task{Devices: cpuDevices(&cfg)}
+	t := &Task{Devices: cpuDevices(&cfg), Recorder: new(recorder.Recorder)}
 	connect := func(spec cluster.Spec, self cluster.Task) (*tasks, error) {
 		out := &tasks{spec: spec, self: self, task: t}
 		if cfg.Connect == nil {
@@ -83,12 +85,13 @@ func New(cfg Config) (*Task, error) {
 		Leader:         cfg.SessionDefaults.GetExperimental().GetCollectiveGroupLeader(),
 		OrphanTimeout:  cfg.OrphanTimeout,
 		Quota:          cfg.Quota,
+		Recorder:       t.Recorder,
 		CacheResponses: cfg.SessionDefaults.GetRpcOptions().GetCacheRpcResponse(), Log: cfg.Log,
 	}
 	masterConfig := master.Config{
 		Sequences: sequences,
 		Task:      cfg.Task, Cluster: cfg.Cluster, Workers: own, Kernels: cfg.Kernels, SessionDefaults: cfg.SessionDefaults, SessionTTL: cfg.SessionTTL,
-		Placement: cfg.Placement, Log: cfg.Log, Quota: cfg.Quota, Policy: cfg.Policy,
+		Recorder: t.Recorder, Placement: cfg.Placement, Log: cfg.Log, Quota: cfg.Quota, Policy: cfg.Policy,
 	}
 	if cfg.Connect != nil {
 		workerConfig.Peers = own
@@ -106,6 +109,7 @@ func New(cfg Config) (*Task, error) {
 func (t *Task) Close(ctx context.Context) {
 	t.Master.Close(ctx)
 	t.Eager.Close()
+	t.Recorder.Close()
 	t.Worker.Close()
 	t.Worker.ClearTenants()
 	for _, d := range t.Devices {

@@ -89,7 +89,7 @@ func (r *run) received(
 			r.worker.acknowledge(peer, req.RequestID)
 		}
 	}
-	if r.worker.transfers.active() {
+	if r.worker.Recorder.Current() != nil || r.worker.transfers.active() {
 		r.logTransfer(key, resp, start)
 	}
 	return resp.Tensor, resp.Dead, nil

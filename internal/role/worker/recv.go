@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/recorder"
 	"github.com/weft-ml/weft/internal/role/requestid"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/kernel"
@@ -192,6 +193,10 @@ func (r *run) fetch(key *kernel.Key, at kernel.FrameIter, done func(t tensor.Ten
 // of both tasks agree.
 func (r *run) logTransfer(key *kernel.Key, resp *message.RecvTensorResponse, start time.Time) {
 	end := time.Now()
+	r.worker.Recorder.Current().Transfer(recorder.Transfer{
+		Step: r.step.id, Tensor: key.Name, From: key.SendDevice, To: key.RecvDevice, Bytes: resp.Tensor.ByteSize(),
+		Requested: start, Received: end, SentMicros: resp.SendStartMicros,
+	})
 	if sent := time.UnixMicro(resp.SendStartMicros); sent.After(start) {
 		start = sent
 	}

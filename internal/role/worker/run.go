@@ -137,7 +137,7 @@ func (r *run) do(ctx context.Context, req *message.RunGraphRequest, resp *messag
 	if req.OnReceivesSent != nil {
 		req.OnReceivesSent()
 	}
-	if err := r.execute(newStats(req.Exec, r.graph), resp); err != nil {
+	if err := r.execute(newStats(req.Exec, r), resp); err != nil {
 		if ctx.Err() != nil && status.CodeOf(err) == status.Cancelled {
 			err = status.From(err).Derive() // the master knows the cause
 		}
@@ -207,6 +207,9 @@ func (r *run) execute(stats *stats, resp *message.RunGraphResponse) error {
 	step.Collectives, step.NewRendezvous = r.collectives(), rendezvous.NewForStep
 	step.Account = r.worker.Quota.StepAccount(r.session.account)
 	defer r.local.ClearAll()
+	if stats != nil {
+		defer stats.recording.Part(r.step.id)()
+	}
 	var err error
 	if len(r.graph.units) == 1 {
 		err = r.graph.units[0].exec.Run(step, stats.options(0))

@@ -10,13 +10,16 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/recorder"
 	"github.com/weft-ml/weft/internal/runtime/executor"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 )
 
-// stats collects what a master asks to know about a run. A nil *stats collects nothing.
+// stats collects what a master asks to know about a run, and what is recorded of the task. A nil
+// *stats collects nothing.
 type stats struct {
 	timeline, costs bool
+	recording       *recorder.Recording // nil if the task is not being recorded
 	begun           time.Time
 	units           []*unitStats
 }
@@ -24,7 +27,11 @@ type stats struct {
 // unitStats collects the executions of one executor and of the functions that it calls. It
 // implements executor.Collector.
 type unitStats struct {
-	unit *unit
+	unit      *unit
+	recording *recorder.Recording // may be nil
+	recorded  recorder.Partition  // the unit, for recording
+	step      int64
+	wanted    bool // the master asks for the executions
 
 	// Guarded by mu while the step runs:
 	mu    sync.Mutex
@@ -45,6 +52,12 @@ const (
 // that is left, has the first executions only. It ignores nodes that move tensors between devices,
 // as TensorFlow does: transfers are recorded separately.
 func (u *unitStats) Collect(n *executor.NodeStats) {
+	if u.recording != nil {
+		u.recording.Node(u.step, &u.recorded, n)
+	}
+	if !u.wanted {
+		return
+	}
 	switch n.Op {
 	case "_Send", "_HostSend", "Send", "_Recv", "_HostRecv", "Recv":
 		return
@@ -66,14 +79,20 @@ func (u *unitStats) node(n *executor.NodeStats) *graph.Node {
 	return u.unit.graph.Node(n.Node)
 }
 
-// newStats returns the collector for a run, nil if its options ask for nothing.
-func newStats(opts *pb.ExecutorOpts, reg *registered) *stats {
-	if !opts.GetRecordTimeline() && !opts.GetRecordCosts() && !opts.GetReportTensorAllocationsUponOom() {
+// newStats returns the collector for a run, nil if its options ask for nothing and the task is not
+// being recorded.
+func newStats(opts *pb.ExecutorOpts, r *run) *stats {
+	recording := r.worker.Recorder.Current()
+	wanted := opts.GetRecordTimeline() || opts.GetRecordCosts() || opts.GetReportTensorAllocationsUponOom()
+	if !wanted && recording == nil {
 		return nil
 	}
-	s := &stats{timeline: opts.GetRecordTimeline(), costs: opts.GetRecordCosts(), begun: time.Now()}
-	for i := range reg.units {
-		s.units = append(s.units, &unitStats{unit: &reg.units[i]})
+	s := &stats{timeline: opts.GetRecordTimeline(), costs: opts.GetRecordCosts(), recording: recording, begun: time.Now()}
+	for i := range r.graph.units {
+		u := &r.graph.units[i]
+		s.units = append(s.units, &unitStats{
+			unit: u, recording: recording, recorded: recorder.Partition{Device: u.device.Name, Graph: u.graph}, step: r.step.id, wanted: wanted,
+		})
 	}
 	return s
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/role/quota"
+	"github.com/weft-ml/weft/internal/role/recorder"
 	"github.com/weft-ml/weft/internal/role/requestid"
 	"github.com/weft-ml/weft/internal/runtime/collective"
 	"github.com/weft-ml/weft/internal/runtime/rendezvous"
@@ -104,6 +105,8 @@ type Config struct {
 	// OrphanTimeout is how long a session may be unused and not confirmed by its master before it
 	// is dropped; 0 means no limit.
 	OrphanTimeout time.Duration
+	// Recorder records what the worker executes; nil for never.
+	Recorder *recorder.Recorder
 	// CacheResponses keeps the tensors that peers have requested until the peers acknowledge them.
 	CacheResponses bool
 	Log            *slog.Logger

@@ -16,6 +16,7 @@ type Collector interface {
 type NodeStats struct {
 	Node, Op  string
 	Depth     int       // number of function calls that the node is nested in
+	Waits     bool      // the kernel is asynchronous
 	Scheduled time.Time // when it became ready
 	Start     time.Time // when its kernel was called
 	End       time.Time // when its kernel was done
@@ -33,7 +34,7 @@ type OutputStats struct {
 
 // newStats returns the statistics of a node that has become ready.
 func (r *run) newStats(n *node) *NodeStats {
-	return &NodeStats{Node: n.name, Op: n.op, Depth: r.opts.Depth, Scheduled: time.Now()}
+	return &NodeStats{Node: n.name, Op: n.op, Depth: r.opts.Depth, Waits: n.waits, Scheduled: time.Now()}
 }
 
 func (s *NodeStats) start() { s.Start = time.Now() }

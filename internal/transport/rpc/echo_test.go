@@ -64,6 +64,14 @@ func (e echo) GetCluster(_ context.Context, req *pb.GetClusterRequest) (*pb.Clus
 	return echoed(e, req, &pb.ClusterInfo{})
 }
 
+func (e echo) Record(_ context.Context, req *pb.RecordRequest) (*pb.RecordResponse, error) {
+	return echoed(e, req, &pb.RecordResponse{})
+}
+
+func (e echo) RecordCluster(_ context.Context, req *pb.RecordClusterRequest) (*pb.ClusterRecording, error) {
+	return echoed(e, req, &pb.ClusterRecording{})
+}
+
 func (e echo) GetStatus(_ context.Context, req *pb.GetStatusRequest) (*pb.GetStatusResponse, error) {
 	return echoed(e, req, &pb.GetStatusResponse{})
 }

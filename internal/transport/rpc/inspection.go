@@ -12,25 +12,41 @@ const InspectionService = "weft.v1.Inspection"
 
 // Full names of the methods of Inspection.
 const (
-	MethodGetTask    = "/" + InspectionService + "/GetTask"
-	MethodGetCluster = "/" + InspectionService + "/GetCluster"
+	MethodGetTask       = "/" + InspectionService + "/GetTask"
+	MethodGetCluster    = "/" + InspectionService + "/GetCluster"
+	MethodRecord        = "/" + InspectionService + "/Record"
+	MethodRecordCluster = "/" + InspectionService + "/RecordCluster"
 )
 
 // Inspection describes a task and its cluster.
 type Inspection interface {
 	GetTask(context.Context, *pb.GetTaskRequest) (*pb.TaskInfo, error)
 	GetCluster(context.Context, *pb.GetClusterRequest) (*pb.ClusterInfo, error)
+	Record(context.Context, *pb.RecordRequest) (*pb.RecordResponse, error)
+	RecordCluster(context.Context, *pb.RecordClusterRequest) (*pb.ClusterRecording, error)
 }
 
 // RegisterInspection registers Inspection with a server. Panics of i are logged.
 func RegisterInspection(s *Server, i Inspection, logger *slog.Logger) {
 	unary(s, logger, MethodGetTask, i.GetTask)
 	unary(s, logger, MethodGetCluster, i.GetCluster)
+	unary(s, logger, MethodRecord, i.Record)
+	unary(s, logger, MethodRecordCluster, i.RecordCluster)
 }
 
 // GetTask asks the task to describe itself.
 func (c *WorkerClient) GetTask(ctx context.Context, req *pb.GetTaskRequest) (*pb.TaskInfo, error) {
 	return invoke[pb.TaskInfo](ctx, &c.caller, MethodGetTask, req)
+}
+
+// Record controls the recording of the task.
+func (c *WorkerClient) Record(ctx context.Context, req *pb.RecordRequest) (*pb.RecordResponse, error) {
+	return invoke[pb.RecordResponse](ctx, &c.caller, MethodRecord, req)
+}
+
+// RecordCluster asks the server to record its cluster.
+func (c *MasterClient) RecordCluster(ctx context.Context, req *pb.RecordClusterRequest) (*pb.ClusterRecording, error) {
+	return invoke[pb.ClusterRecording](ctx, &c.caller, MethodRecordCluster, req)
 }
 
 // GetCluster asks the server to describe its cluster.

@@ -1,0 +1,97 @@
+// Package chrometrace writes timelines in the JSON form of Chrome's trace event format, which
+// chrome://tracing and Perfetto display.
+//
+// The format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+package chrometrace
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"time"
+)
+
+// Phases of events.
+const (
+	Complete  = "X" // an event with a duration
+	Instant   = "i"
+	Metadata  = "M"
+	FlowStart = "s" // the begin of an arrow, inside a complete event
+	FlowEnd   = "f" // its end, inside a complete event
+)
+
+// Names of metadata events.
+const (
+	ProcessName      = "process_name"
+	ProcessSortIndex = "process_sort_index"
+	ThreadName       = "thread_name"
+	ThreadSortIndex  = "thread_sort_index"
+)
+
+// Event is an event of the format. Times are in microseconds.
+type Event struct {
+	Name     string         `json:"name"`
+	Category string         `json:"cat,omitempty"`
+	Phase    string         `json:"ph"`
+	Process  int            `json:"pid"`
+	Thread   int            `json:"tid"`
+	Start    float64        `json:"ts"`
+	Took     *float64       `json:"dur,omitempty"` // of complete events
+	Flow     int            `json:"id,omitempty"`  // joins the two ends of an arrow
+	Bind     string         `json:"bp,omitempty"`  // "e" for the end of an arrow
+	Scope    string         `json:"s,omitempty"`   // of instant events: "g", "p" or "t"
+	Args     map[string]any `json:"args,omitempty"`
+}
+
+// Micros returns a time in microseconds.
+func Micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// Span returns a complete event.
+func Span(name string, process, thread int, start, took time.Duration) Event {
+	micros := Micros(took)
+	return Event{Name: name, Phase: Complete, Process: process, Thread: thread, Start: Micros(start), Took: &micros}
+}
+
+// Name returns the event that names a process or thread.
+func Name(kind string, process, thread int, name string) Event {
+	return Event{Name: kind, Phase: Metadata, Process: process, Thread: thread, Args: map[string]any{"name": name}}
+}
+
+// SortIndex returns the event that gives a process or thread its place on the page.
+func SortIndex(kind string, process, thread, index int) Event {
+	return Event{Name: kind, Phase: Metadata, Process: process, Thread: thread, Args: map[string]any{"sort_index": index}}
+}
+
+// Write writes a file with the events, one on each line.
+func Write(w io.Writer, events []Event) error {
+	b := bufio.NewWriter(w)
+	_, _ = b.WriteString("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n") // Flush returns the error
+	for i := range events {
+		line, err := json.Marshal(&events[i])
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			_, _ = b.WriteString(",\n")
+		}
+		_, _ = b.Write(line)
+	}
+	_, _ = b.WriteString("\n]}\n")
+	return b.Flush()
+}
+
+// Rows assigns events that overlap to different rows. The zero value is ready for use.
+type Rows struct{ ends []time.Duration }
+
+// Place returns the first row that is free at start, and occupies it until end. Events must be
+// placed in the order of their starts.
+func (r *Rows) Place(start, end time.Duration) int {
+	for i, busy := range r.ends {
+		if busy <= start {
+			r.ends[i] = end
+			return i
+		}
+	}
+	r.ends = append(r.ends, end)
+	return len(r.ends) - 1
+}

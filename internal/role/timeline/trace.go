@@ -1,0 +1,175 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weft-ml/weft/internal/format/chrometrace"
+	"github.com/weft-ml/weft/status"
+)
+
+// Lanes of a task: rows of the trace with events of one kind.
+const (
+	stepLane = iota
+	partLane
+	computeLane // and lanes for the other devices
+	receiveLane = 1000
+	waitLane    = 2000
+)
+
+// laneSize is the number of rows that belong to a lane of a task.
+const laneSize = 1000
+
+// WriteTrace writes the timeline in Chrome's trace event format. A task is a process. Its threads
+// are the steps that its master runs, its parts of steps, the nodes of each device, the tensors
+// that it receives, and what else it waits for. Arrows lead from the nodes that send a tensor to
+// those that receive it on another task.
+func (t *Timeline) WriteTrace(w io.Writer) error {
+	tr := tracer{timeline: t, at: map[place]int{}}
+	for i := range t.Tasks {
+		tr.task(i)
+	}
+	tr.addArrows()
+	return chrometrace.Write(w, tr.events)
+}
+
+// tracer collects the events of a trace.
+type tracer struct {
+	timeline *Timeline
+	events   []chrometrace.Event
+	at       map[place]int // event of each operation that sends or receives
+	// of the current task
+	process int
+	rows    map[int]*chrometrace.Rows
+	named   map[int]bool
+}
+
+func (tr *tracer) task(i int) {
+	t := &tr.timeline.Tasks[i]
+	tr.process, tr.rows, tr.named = i+1, map[int]*chrometrace.Rows{}, map[int]bool{}
+	name := t.Name
+	if t.Error != "" {
+		name += " (not recorded: " + t.Error + ")"
+	}
+	tr.events = append(tr.events, chrometrace.Name(chrometrace.ProcessName, tr.process, 0, name),
+		chrometrace.SortIndex(chrometrace.ProcessSortIndex, tr.process, 0, i))
+	slices.SortFunc(t.steps, func(a, b step) int { return cmp.Compare(a.start, b.start) })
+	for _, s := range t.steps {
+		args := map[string]any{"step": fmt.Sprint(s.step), "session": s.session}
+		if s.code != 0 {
+			args["error"] = status.Code(s.code).String()
+		}
+		tr.add(stepLane, "steps of its sessions", "step", "step", s.start, s.end, args)
+	}
+	slices.SortFunc(t.parts, func(a, b span) int { return cmp.Compare(a.start, b.start) })
+	for _, p := range t.parts {
+		args := map[string]any{"step": fmt.Sprint(p.step)}
+		if p.unfinished {
+			args["unfinished"] = true
+		}
+		tr.add(partLane, "parts of steps", "part of a step", "part", p.start, p.end, args)
+	}
+	devices := devicesOf(t)
+	for j := range t.ops {
+		tr.op(place{i, j}, devices)
+	}
+}
+
+// devicesOf returns the devices of a task's nodes, sorted.
+func devicesOf(t *Task) []string {
+	var out []string
+	for i := range t.ops {
+		if d := t.ops[i].node.GetDevice(); !slices.Contains(out, d) {
+			out = append(out, d)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// op adds an execution.
+func (tr *tracer) op(p place, devices []string) {
+	o := tr.timeline.op(p)
+	lane := computeLane + slices.Index(devices, o.node.GetDevice())
+	title, name, category := localDevice(o.node.GetDevice()), o.node.GetName(), o.node.GetOp()
+	args := map[string]any{"op": o.node.GetOp(), "step": fmt.Sprint(o.step), "bytes": o.bytes}
+	if queued := o.start - o.ready; queued > 0 {
+		args["ready before start (µs)"] = chrometrace.Micros(queued)
+	}
+	switch o.kind {
+	case receive:
+		lane, title = receiveLane, "receives"
+		name = o.node.GetTensor() + " from " + short(o.node.GetFrom())
+	case wait:
+		lane, title = waitLane, "waits"
+		name = tr.timeline.waitName(p)
+	case send:
+		name = o.node.GetTensor() + " to " + short(o.node.GetTo())
+	case compute, call:
+	}
+	tr.add(lane, title, name, category, o.start, o.end, args)
+	if o.kind == send || o.kind == receive {
+		tr.at[p] = len(tr.events) - 1
+	}
+}
+
+// waitName says what a node waits for: its operation, and the node of the resource.
+func (t *Timeline) waitName(p place) string {
+	o := t.op(p)
+	name, nodes := o.node.GetName(), t.Tasks[p.task].nodes
+	if inputs := o.node.GetInputs(); len(inputs) > 0 && int(inputs[0]) < len(nodes) {
+		return name + " (" + o.node.GetOp() + " on " + nodes[inputs[0]].GetName() + ")"
+	}
+	return name + " (" + o.node.GetOp() + ")"
+}
+
+// localDevice returns "CPU:0" for the full name of a device.
+func localDevice(name string) string {
+	return name[strings.LastIndex(name, "/device:")+len("/device:"):]
+}
+
+// add adds an event in a lane, in the first row of it that is free.
+func (tr *tracer) add(lane int, title, name, category string, start, end time.Duration, args map[string]any) {
+	rows := tr.rows[lane]
+	if rows == nil {
+		rows = &chrometrace.Rows{}
+		tr.rows[lane] = rows
+	}
+	row := rows.Place(start, end)
+	thread := lane*laneSize + row
+	if !tr.named[thread] {
+		tr.named[thread] = true
+		if row > 0 {
+			title = fmt.Sprintf("%s (%d)", title, row+1)
+		}
+		tr.events = append(tr.events, chrometrace.Name(chrometrace.ThreadName, tr.process, thread, title),
+			chrometrace.SortIndex(chrometrace.ThreadSortIndex, tr.process, thread, thread))
+	}
+	event := chrometrace.Span(name, tr.process, thread, start, end-start)
+	event.Category, event.Args = category, args
+	tr.events = append(tr.events, event)
+}
+
+// addArrows adds the arrows between tasks. Each end lies in the middle of its event, so that
+// viewers find the event that it belongs to.
+func (tr *tracer) addArrows() {
+	for i, a := range tr.timeline.arrows {
+		if a.from.task == a.to.task {
+			continue
+		}
+		from, to := tr.events[tr.at[a.from]], tr.events[tr.at[a.to]]
+		start := from.Start + *from.Took/2
+		end := max(to.Start+*to.Took*0.999, start)
+		tr.events = append(tr.events,
+			chrometrace.Event{
+				Name: "tensor", Category: "transfer", Phase: chrometrace.FlowStart, Process: from.Process, Thread: from.Thread, Start: start, Flow: i + 1,
+			},
+			chrometrace.Event{
+				Name: "tensor", Category: "transfer", Phase: chrometrace.FlowEnd, Bind: "e", Process: to.Process, Thread: to.Thread, Start: end, Flow: i + 1,
+			})
+	}
+}
