@@ -65,7 +65,8 @@ func SortIndex(kind string, process, thread, index int) Event {
 // Write writes a file with the events, one on each line.
 func Write(w io.Writer, events []Event) error {
 	b := bufio.NewWriter(w)
-	_, _ = b.WriteString("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n") // Flush returns the error
+	// Flush returns the error of a write.
+	_, _ = b.WriteString("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n")
 	for i := range events {
 		line, err := json.Marshal(&events[i])
 		if err != nil {

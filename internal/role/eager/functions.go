@@ -162,6 +162,8 @@ func (f *call) execute(ctx context.Context) error {
 		}
 	}
 	defer release(f.values)
+	recording := f.context.service.Worker.Recorder.Current()
+	defer recording.Part(f.step)()
 	var parts sync.WaitGroup
 	for _, p := range f.plan.remotes {
 		parts.Go(func() { f.ended(f.runRemote(p)) })
@@ -172,7 +174,8 @@ func (f *call) execute(ctx context.Context) error {
 	}
 	for i := range f.plan.parts.Locals {
 		parts.Add(1)
-		f.plan.parts.Locals[i].Start(f.run.Step(), values, f.rets, func(err error) {
+		p := &f.plan.parts.Locals[i]
+		p.Start(f.run.Step(), values, f.rets, recording.Collector(f.step, p.Device, p.Graph), func(err error) {
 			f.ended(err)
 			parts.Done()
 		})

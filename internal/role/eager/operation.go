@@ -100,7 +100,10 @@ func (c *Context) run(ctx context.Context, d *kernel.Device, op *pb.Operation, a
 		return nil, err
 	}
 	outs := make([]tensor.Tensor, compiled.outputs)
-	err = compiled.exec.Run(r.Step(), executor.RunOptions{Args: args, Rets: outs})
+	recording := c.service.Worker.Recorder.Current()
+	done := recording.Part(r.Step().ID)
+	err = compiled.exec.Run(r.Step(), executor.RunOptions{Args: args, Rets: outs, Stats: recording.Collector(r.Step().ID, d.Name, nil)})
+	done()
 	if err == nil {
 		err = r.Err()
 	}

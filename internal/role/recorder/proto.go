@@ -75,7 +75,7 @@ func (e *encoder) node(p *Partition, n *executor.NodeStats) int32 {
 	e.described[i] = true
 	out := e.out.Nodes[i]
 	out.Waits = n.Waits
-	if n.Depth == 0 {
+	if n.Depth == 0 && p.Graph != nil {
 		if found := p.Graph.Node(n.Node); found != nil {
 			e.describe(p, found, out)
 		}

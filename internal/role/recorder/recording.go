@@ -19,7 +19,7 @@ const (
 // Partition is the part of a graph on one device, whose nodes are recorded.
 type Partition struct {
 	Device string
-	Graph  *graph.Graph
+	Graph  *graph.Graph // nil if it is not known
 }
 
 // Recording collects records. Its methods may be called concurrently, and ignore what is added
@@ -124,6 +124,23 @@ func (r *Recording) Node(step int64, p *Partition, n *executor.NodeStats) {
 		r.executions = append(r.executions, execution{step, p, n})
 	}
 }
+
+// Collector returns what adds the executions of a partition in a step, nil for a nil *Recording.
+func (r *Recording) Collector(step int64, device string, g *graph.Graph) executor.Collector {
+	if r == nil {
+		return nil
+	}
+	return &collector{r, step, Partition{device, g}}
+}
+
+type collector struct {
+	recording *Recording
+	step      int64
+	partition Partition
+}
+
+// Collect implements [executor.Collector].
+func (c *collector) Collect(n *executor.NodeStats) { c.recording.Node(c.step, &c.partition, n) }
 
 // Transfer adds a received tensor.
 func (r *Recording) Transfer(t Transfer) {

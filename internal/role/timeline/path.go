@@ -46,7 +46,7 @@ func (t *Timeline) has(step int64) bool {
 // stepIndex finds the executions of one step.
 type stepIndex struct {
 	t       *Timeline
-	byNode  map[nodePlace][]place // executions of a node of a partition, in the order of their starts
+	byNode  map[nodePlace][]place // executions of a node of a partition, by their starts
 	senders map[place]place       // by receiver
 }
 

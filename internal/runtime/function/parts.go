@@ -26,6 +26,9 @@ type Parts struct {
 
 // LocalPart is the part of a function on a device of this task.
 type LocalPart struct {
+	Device string
+	Graph  *graph.Graph // must not be changed
+
 	exec *executor.Executor
 	args []int // positions of its arguments in the function
 }
@@ -74,7 +77,7 @@ func (r *Runtime) Split(fn opdef.Func, at map[int]string, packed map[int][]strin
 		if err != nil {
 			return nil, err
 		}
-		out.Locals = append(out.Locals, LocalPart{exec, args})
+		out.Locals = append(out.Locals, LocalPart{d.Name, g, exec, args})
 	}
 	return out, nil
 }
@@ -143,14 +146,14 @@ func renumber(g *graph.Graph, args, rets []int) {
 }
 
 // Start runs the part. args are all arguments of the function; it takes over those of the part.
-// rets receives its results by their positions in the function. done is called once, on this
-// goroutine or another, when the part has ended.
-func (p *LocalPart) Start(step *kernel.Step, args, rets []tensor.Tensor, done func(error)) {
+// rets receives its results by their positions in the function. stats, if it is not nil, receives
+// what is executed. done is called once, on this goroutine or another, when the part has ended.
+func (p *LocalPart) Start(step *kernel.Step, args, rets []tensor.Tensor, stats executor.Collector, done func(error)) {
 	own := make([]tensor.Tensor, len(args))
 	for _, i := range p.args {
 		own[i], args[i] = args[i], tensor.Tensor{}
 	}
-	p.exec.RunAsync(step, executor.RunOptions{Args: own, Rets: rets}, done)
+	p.exec.RunAsync(step, executor.RunOptions{Args: own, Rets: rets, Stats: stats}, done)
 }
 
 // Compile returns the executor of a graph on the device of the runtime, which closes its kernels.
