@@ -115,8 +115,9 @@ interop: build $(VENV_READY) ## Test against a real TensorFlow, both directions 
 	$(VENV)/bin/python -m interop $(ARGS)
 
 .PHONY: serving-guide
-serving-guide: build ## Run the commands of docs/guides/serving.md
+serving-guide: build ## Run the commands of the guides to serving models and to sessions over HTTP
 	interop/guide.sh docs/guides/serving.md
+	interop/guide.sh docs/guides/rest.md
 
 .PHONY: interop-old
 interop-old: build ## Run programs of TensorFlow 0.12, 1.4 and 1.15 (ARGS=--all, ARGS="-k queue -r 1.4 -c WTT")

@@ -14,7 +14,7 @@ rm -rf /tmp/digits
 export CURL_HOME=$folder
 echo fail > .curlrc
 status=0
-bash -euo pipefail -m -c 'trap "kill \$(jobs -p) 2>/dev/null; wait" EXIT; set -v; source ./script' || status=$?
+bash -euo pipefail -c 'trap "kill \$(jobs -p) 2>/dev/null; wait" EXIT; set -v; source ./script' || status=$?
 rm -rf "$folder" /tmp/digits
 if [ $status = 0 ]; then echo "ok: the commands of $1"; else echo "FAILED: the commands of $1"; fi
 exit $status

@@ -10,6 +10,9 @@ import (
 
 	"github.com/weft-ml/weft/internal/inspect/web"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/buildinfo"
+	"github.com/weft-ml/weft/internal/transport/httpapi"
+	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/internal/trust"
 	"github.com/weft-ml/weft/status"
 )
@@ -19,6 +22,36 @@ import (
 // docs/reference/access.md names. Without TLS, an address that other machines can reach needs
 // [Insecure].
 func WithHTTP(address string) Option { return func(o *options) { o.http = address } }
+
+// WithREST makes a server with [WithHTTP] serve sessions as JSON over HTTP below /v1/: the calls of
+// TensorFlow's MasterService, for callers that may make them over gRPC. It is described by OpenAPI
+// at /v1/openapi.json and /v1/docs/.
+func WithREST() Option { return func(o *options) { o.rest = true } }
+
+// newREST returns the handler of sessions over HTTP.
+func (s *Server) newREST(m rpc.Master, o *options) *httpapi.Handler {
+	return &httpapi.Handler{
+		Master: m, Inspector: s.inspection, Authorize: s.authorizeCall, RequestSize: o.limits.RequestSize, GraphSize: o.limits.GraphSize,
+		Version: buildinfo.Read().Version, Log: s.log,
+	}
+}
+
+// authorizeCall returns the context of a call over HTTP, or an error if the client may not make it.
+// The description is for every role.
+func (s *Server) authorizeCall(r *http.Request, path string) (context.Context, error) {
+	if s.secure == nil {
+		return r.Context(), nil
+	}
+	if path == "" {
+		path = trust.Version
+	}
+	p, err := s.callerOf(r)
+	if err != nil {
+		return nil, err
+	}
+	ctx := trust.NewContext(r.Context(), p)
+	return ctx, s.secure.guard.Check(ctx, p, path)
+}
 
 // listenHTTP opens the listener of HTTP, nil if there is none.
 func (s *Server) listenHTTP(o *options) (net.Listener, error) {
@@ -69,7 +102,7 @@ func (s *Server) serveHTTP() {
 		config = s.secure.creds.HTTP()
 	}
 	s.web = web.Serve(s.httpListener, web.Config{
-		TLS:       config,
+		TLS: config, API: s.rest,
 		Authorize: s.authorizeHTTP, Readiness: s.readiness, Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 		AnyHost: s.secure != nil || !isLoopbackAddr(s.httpListener.Addr()), Log: s.log,
 	})
@@ -90,12 +123,21 @@ func (s *Server) authorizeHTTP(r *http.Request, path string) error {
 	if s.secure == nil {
 		return nil
 	}
+	p, err := s.callerOf(r)
+	if err != nil {
+		return err
+	}
+	return s.secure.guard.Check(trust.NewContext(r.Context(), p), p, path)
+}
+
+// callerOf returns the client of a request over TLS.
+func (s *Server) callerOf(r *http.Request) (*trust.Principal, error) {
 	p, err := s.secure.creds.PrincipalOf(r.TLS.PeerCertificates)
 	if err != nil {
 		s.secure.guard.ConnectionRefused(r.RemoteAddr, err)
-		return status.Errorf(status.PermissionDenied, "the certificate is not accepted")
+		return nil, status.Errorf(status.PermissionDenied, "the certificate is not accepted")
 	}
-	return s.secure.guard.Check(trust.NewContext(r.Context(), p), p, path)
+	return p, nil
 }
 
 // readiness returns whether the task takes work. With all, the other tasks of the cluster have to

@@ -40,6 +40,7 @@ type options struct {
 	audit          *AuditLog // nil for none
 
 	http string // address of HTTP; "" for none
+	rest bool   // sessions over HTTP
 
 	receiveWindow  int64 // in bytes; 0 for the default
 	receiveMaxWait time.Duration

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"sync"
 	"time"
@@ -71,7 +72,8 @@ type Server struct {
 	httpListener   net.Listener // nil for none
 	web            *web.Server  // nil before Start, and without HTTP
 	inspection     *inspection
-	unregister     []func() // remove the targets of this process that lead here
+	rest           http.Handler // of sessions over HTTP; nil for none
+	unregister     []func()     // remove the targets of this process that lead here
 
 	mu    sync.Mutex
 	state state // guarded by mu
@@ -168,6 +170,9 @@ func (s *Server) register(o *options) {
 	rpc.RegisterWorker(s.rpc, gatedWorker{s.task.Worker, s.gate}, s.log)
 	s.inspection = &inspection{s, rpc.NewPeers(s.def.Cluster, s.conns), time.Now()}
 	rpc.RegisterInspection(s.rpc, s.inspection, s.log)
+	if o.rest {
+		s.rest = s.newREST(served, o)
+	}
 	rpc.RegisterEager(s.rpc, gatedEager{s.task.Eager, s.gate}, s.log)
 	s.health = rpc.RegisterHealth(s.rpc)
 	open := func(*pb.ConfigProto, *slog.Logger) (rpc.Master, func(context.Context), error) {

@@ -34,6 +34,7 @@ type serverFlags struct {
 	portFile    string
 	metrics     string
 	http        string
+	rest        bool
 	listen      string // address to listen on; "" for the one in the cluster
 	insecure    bool
 	grace       time.Duration
@@ -85,6 +86,7 @@ func newServer() *cobra.Command {
 	flags.StringVar(&f.portFile, "port-file", "", "file for the port on which the task listens")
 	flags.StringVar(&f.metrics, "metrics-address", "", "address at which to serve metrics of the task for Prometheus, at /metrics")
 	flags.StringVar(&f.http, "http-address", "", "address at which to answer HTTP: /livez, /readyz, /version, /metrics and /debug/pprof; with certificates it asks for them")
+	flags.BoolVar(&f.rest, "rest", false, "serve sessions as JSON at --http-address, below /v1/; /v1/docs/ describes it")
 	flags.StringVar(&f.listen, "listen", "", listenUsage)
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address other than loopback, where any host that can reach it can run graphs")
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
@@ -229,6 +231,12 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	if f.http != "" {
 		heapprofile.Start()
 		opts = append(opts, server.WithHTTP(f.http))
+	}
+	if f.rest {
+		if f.http == "" {
+			return usageError{fmt.Errorf("--rest needs --http-address")}
+		}
+		opts = append(opts, server.WithREST())
 	}
 	if f.listen != "" {
 		opts = append(opts, server.WithListen(f.listen))

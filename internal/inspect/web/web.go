@@ -45,6 +45,8 @@ type Config struct {
 	Readiness func(ctx context.Context, all bool) Readiness
 	// Metrics serves the metrics.
 	Metrics http.Handler
+	// API answers the requests below /v1/, and checks their clients itself; nil for none.
+	API http.Handler
 	// AnyHost accepts every name in the header Host. Without it, the host must be an IP address or
 	// localhost, so that no page of another site can reach a task on the loopback interface by a
 	// name that it controls.
@@ -130,10 +132,28 @@ func (c Config) handler() http.Handler {
 				fmt.Fprintf(&text, "%-16s %s\n", path, p.about)
 			}
 		}
+		if c.API != nil {
+			fmt.Fprintf(&text, "%-16s %s\n", "/v1/docs/", "sessions as JSON over HTTP, described by /v1/openapi.json")
+		}
 		writeText(w, http.StatusOK, text.String())
 	}}))
 	var protection http.CrossOriginProtection
-	return c.checkHost(protection.Handler(mux))
+	return c.checkHost(protection.Handler(c.dispatch(mux)))
+}
+
+// dispatch returns the handler that passes the requests for the API on. A ServeMux would redirect
+// those with an empty element in their path.
+func (c Config) dispatch(pages http.Handler) http.Handler {
+	if c.API == nil {
+		return pages
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/v1/") {
+			c.API.ServeHTTP(w, r)
+			return
+		}
+		pages.ServeHTTP(w, r)
+	})
 }
 
 // allowed returns the handler of a page for clients that may use it.
