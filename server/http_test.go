@@ -50,7 +50,8 @@ func httpClient(t testing.TB, config *tls.Config) *http.Client {
 
 // TestHTTP requests the pages of a task, also while a session waits for another task.
 func TestHTTP(t *testing.T) {
-	spec := cluster.Spec{"worker": {0: "127.0.0.1:0", 1: "127.0.0.1:1"}} // nothing listens on port 1
+	// nothing listens on port 1
+	spec := cluster.Spec{"worker": {0: "127.0.0.1:0", 1: "127.0.0.1:1"}}
 	s, err := server.New(cluster.ServerDef{Cluster: spec, Job: "worker"}, server.WithHTTP("127.0.0.1:0"), server.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)

@@ -90,7 +90,8 @@ func (m *matrix) request(path string) any {
 		return &message.RunCallableRequest{Session: m.session, Handle: 1}
 	case "ReleaseCallable":
 		return &pb.ReleaseCallableRequest{SessionHandle: m.session}
-	case "GetStatus", "GetTask", "GetCluster", "Record":
+	case "GetStatus", "GetTask", "GetCluster", "GetTopChannels", "GetServers", "GetServer", "GetServerSockets", "GetChannel", "GetSubchannel", "GetSocket",
+		"ServerReflectionInfo", "Record":
 		return &pb.GetStatusRequest{} // any empty message
 	case "RecordCluster":
 		return &pb.RecordClusterRequest{DurationNanos: 1}

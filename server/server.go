@@ -175,6 +175,8 @@ func (s *Server) register(o *options) {
 	}
 	rpc.RegisterEager(s.rpc, gatedEager{s.task.Eager, s.gate}, s.log)
 	s.health = rpc.RegisterHealth(s.rpc)
+	rpc.RegisterReflection(s.rpc, s.log)
+	rpc.RegisterChannelz(s.rpc, s.log, s.conns, s.large)
 	open := func(*pb.ConfigProto, *slog.Logger) (rpc.Master, func(context.Context), error) {
 		return inspectedMaster{m, s.inspection}, func(context.Context) {}, nil
 	}

@@ -110,6 +110,8 @@ func New(c Config) *Server {
 	api.Register(s.grpc, c.Log)
 	s.oip.Register(s.grpc, c.Log)
 	s.health = rpc.RegisterHealth(s.grpc, "PredictionService", "ModelService", predict.PredictionService, predict.ModelService)
+	rpc.RegisterReflection(s.grpc, c.Log)
+	rpc.RegisterChannelz(s.grpc, c.Log)
 	s.http = &http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn),

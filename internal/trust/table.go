@@ -76,6 +76,10 @@ const (
 	workerService = "/tensorflow.WorkerService/"
 	eagerService  = "/tensorflow.eager.EagerService/"
 	inspection    = "/weft.v1.Inspection/"
+	channelz      = "/grpc.channelz.v1.Channelz/"
+
+	reflection     = "/grpc.reflection."
+	reflectionInfo = ".ServerReflection/ServerReflectionInfo"
 )
 
 // Paths of HTTP requests.
@@ -132,6 +136,15 @@ var Methods = []Method{
 	{inspection + "GetCluster", [NumRoles]Rule{Never, Always, Always, Always, Never}, ""},
 	{inspection + "Record", [NumRoles]Rule{Never, Always, Always, Never, Never}, ""},
 	{inspection + "RecordCluster", [NumRoles]Rule{Never, Always, Always, Never, Never}, ""},
+	{channelz + "GetTopChannels", [NumRoles]Rule{Never, Never, Always, Always, Never}, ""},
+	{channelz + "GetServers", [NumRoles]Rule{Never, Never, Always, Always, Never}, ""},
+	{channelz + "GetServer", [NumRoles]Rule{Never, Never, Always, Always, Never}, ""},
+	{channelz + "GetServerSockets", [NumRoles]Rule{Never, Never, Always, Always, Never}, ""},
+	{channelz + "GetChannel", [NumRoles]Rule{Never, Never, Always, Always, Never}, ""},
+	{channelz + "GetSubchannel", [NumRoles]Rule{Never, Never, Always, Always, Never}, ""},
+	{channelz + "GetSocket", [NumRoles]Rule{Never, Never, Always, Always, Never}, ""},
+	{reflection + "v1" + reflectionInfo, [NumRoles]Rule{Always, Never, Always, Always, Never}, ""},
+	{reflection + "v1alpha" + reflectionInfo, [NumRoles]Rule{Always, Never, Always, Always, Never}, ""},
 	{Metrics, [NumRoles]Rule{Never, Never, Always, Always, OpenOnly}, FlagMetrics},
 	{Drain, [NumRoles]Rule{Never, Never, Always, Never, Never}, ""},
 	{Quit, [NumRoles]Rule{Never, Never, Always, Never, Never}, ""},

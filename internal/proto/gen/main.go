@@ -22,7 +22,9 @@ const (
 )
 
 // outputDirs returns the directories of the generated code, one for each go_package.
-func outputDirs() []string { return []string{"internal/proto/pb", "internal/proto/servingpb"} }
+func outputDirs() []string {
+	return []string{"internal/proto/pb", "internal/proto/servingpb", "internal/proto/grpcpb"}
+}
 
 func main() {
 	root := flag.String("root", ".", "root directory of the module")

@@ -1769,7 +1769,16 @@ const file_weft_tensorflow_eager_service_proto_rawDesc = "" +
 	"\x06Handle\x12`\n" +
 	"\flocal_handle\x18\x01 \x01(\v2;.weft.tensorflow.eager.SendPackedHandleOp.LocalTensorHandleH\x00R\vlocalHandle\x12P\n" +
 	"\rremote_handle\x18\x02 \x01(\v2).weft.tensorflow.eager.RemoteTensorHandleH\x00R\fremoteHandleB\x06\n" +
-	"\x04itemB+Z)github.com/weft-ml/weft/internal/proto/pbb\x06proto3"
+	"\x04item2\xdd\x06\n" +
+	"\fEagerService\x12j\n" +
+	"\rCreateContext\x12+.weft.tensorflow.eager.CreateContextRequest\x1a,.weft.tensorflow.eager.CreateContextResponse\x12j\n" +
+	"\rUpdateContext\x12+.weft.tensorflow.eager.UpdateContextRequest\x1a,.weft.tensorflow.eager.UpdateContextResponse\x12X\n" +
+	"\aEnqueue\x12%.weft.tensorflow.eager.EnqueueRequest\x1a&.weft.tensorflow.eager.EnqueueResponse\x12e\n" +
+	"\x10StreamingEnqueue\x12%.weft.tensorflow.eager.EnqueueRequest\x1a&.weft.tensorflow.eager.EnqueueResponse(\x010\x01\x12j\n" +
+	"\rWaitQueueDone\x12+.weft.tensorflow.eager.WaitQueueDoneRequest\x1a,.weft.tensorflow.eager.WaitQueueDoneResponse\x12\x7f\n" +
+	"\x14RunComponentFunction\x122.weft.tensorflow.eager.RunComponentFunctionRequest\x1a3.weft.tensorflow.eager.RunComponentFunctionResponse\x12^\n" +
+	"\tKeepAlive\x12'.weft.tensorflow.eager.KeepAliveRequest\x1a(.weft.tensorflow.eager.KeepAliveResponse\x12g\n" +
+	"\fCloseContext\x12*.weft.tensorflow.eager.CloseContextRequest\x1a+.weft.tensorflow.eager.CloseContextResponseB+Z)github.com/weft-ml/weft/internal/proto/pbb\x06proto3"
 
 var (
 	file_weft_tensorflow_eager_service_proto_rawDescOnce sync.Once
@@ -1857,8 +1866,24 @@ var file_weft_tensorflow_eager_service_proto_depIdxs = []int32{
 	29, // 31: weft.tensorflow.eager.SendPackedHandleOp.LocalTensorHandle.tensor:type_name -> weft.tensorflow.TensorProto
 	25, // 32: weft.tensorflow.eager.SendPackedHandleOp.Handle.local_handle:type_name -> weft.tensorflow.eager.SendPackedHandleOp.LocalTensorHandle
 	27, // 33: weft.tensorflow.eager.SendPackedHandleOp.Handle.remote_handle:type_name -> weft.tensorflow.eager.RemoteTensorHandle
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
+	3,  // 34: weft.tensorflow.eager.EagerService.CreateContext:input_type -> weft.tensorflow.eager.CreateContextRequest
+	5,  // 35: weft.tensorflow.eager.EagerService.UpdateContext:input_type -> weft.tensorflow.eager.UpdateContextRequest
+	7,  // 36: weft.tensorflow.eager.EagerService.Enqueue:input_type -> weft.tensorflow.eager.EnqueueRequest
+	7,  // 37: weft.tensorflow.eager.EagerService.StreamingEnqueue:input_type -> weft.tensorflow.eager.EnqueueRequest
+	9,  // 38: weft.tensorflow.eager.EagerService.WaitQueueDone:input_type -> weft.tensorflow.eager.WaitQueueDoneRequest
+	11, // 39: weft.tensorflow.eager.EagerService.RunComponentFunction:input_type -> weft.tensorflow.eager.RunComponentFunctionRequest
+	13, // 40: weft.tensorflow.eager.EagerService.KeepAlive:input_type -> weft.tensorflow.eager.KeepAliveRequest
+	15, // 41: weft.tensorflow.eager.EagerService.CloseContext:input_type -> weft.tensorflow.eager.CloseContextRequest
+	4,  // 42: weft.tensorflow.eager.EagerService.CreateContext:output_type -> weft.tensorflow.eager.CreateContextResponse
+	6,  // 43: weft.tensorflow.eager.EagerService.UpdateContext:output_type -> weft.tensorflow.eager.UpdateContextResponse
+	8,  // 44: weft.tensorflow.eager.EagerService.Enqueue:output_type -> weft.tensorflow.eager.EnqueueResponse
+	8,  // 45: weft.tensorflow.eager.EagerService.StreamingEnqueue:output_type -> weft.tensorflow.eager.EnqueueResponse
+	10, // 46: weft.tensorflow.eager.EagerService.WaitQueueDone:output_type -> weft.tensorflow.eager.WaitQueueDoneResponse
+	12, // 47: weft.tensorflow.eager.EagerService.RunComponentFunction:output_type -> weft.tensorflow.eager.RunComponentFunctionResponse
+	14, // 48: weft.tensorflow.eager.EagerService.KeepAlive:output_type -> weft.tensorflow.eager.KeepAliveResponse
+	16, // 49: weft.tensorflow.eager.EagerService.CloseContext:output_type -> weft.tensorflow.eager.CloseContextResponse
+	42, // [42:50] is the sub-list for method output_type
+	34, // [34:42] is the sub-list for method input_type
 	34, // [34:34] is the sub-list for extension type_name
 	34, // [34:34] is the sub-list for extension extendee
 	0,  // [0:34] is the sub-list for field type_name
@@ -1901,7 +1926,7 @@ func file_weft_tensorflow_eager_service_proto_init() {
 			NumEnums:      0,
 			NumMessages:   27,
 			NumExtensions: 0,
-			NumServices:   0,
+			NumServices:   1,
 		},
 		GoTypes:           file_weft_tensorflow_eager_service_proto_goTypes,
 		DependencyIndexes: file_weft_tensorflow_eager_service_proto_depIdxs,

@@ -1202,7 +1202,18 @@ const file_weft_tensorflow_master_proto_rawDesc = "" +
 	"\x16ReleaseCallableRequest\x12%\n" +
 	"\x0esession_handle\x18\x01 \x01(\tR\rsessionHandle\x12\x16\n" +
 	"\x06handle\x18\x02 \x01(\x03R\x06handle\"\x19\n" +
-	"\x17ReleaseCallableResponseB+Z)github.com/weft-ml/weft/internal/proto/pbb\x06proto3"
+	"\x17ReleaseCallableResponse2\x9f\a\n" +
+	"\rMasterService\x12^\n" +
+	"\rCreateSession\x12%.weft.tensorflow.CreateSessionRequest\x1a&.weft.tensorflow.CreateSessionResponse\x12^\n" +
+	"\rExtendSession\x12%.weft.tensorflow.ExtendSessionRequest\x1a&.weft.tensorflow.ExtendSessionResponse\x12d\n" +
+	"\x0fPartialRunSetup\x12'.weft.tensorflow.PartialRunSetupRequest\x1a(.weft.tensorflow.PartialRunSetupResponse\x12L\n" +
+	"\aRunStep\x12\x1f.weft.tensorflow.RunStepRequest\x1a .weft.tensorflow.RunStepResponse\x12[\n" +
+	"\fCloseSession\x12$.weft.tensorflow.CloseSessionRequest\x1a%.weft.tensorflow.CloseSessionResponse\x12X\n" +
+	"\vListDevices\x12#.weft.tensorflow.ListDevicesRequest\x1a$.weft.tensorflow.ListDevicesResponse\x12F\n" +
+	"\x05Reset\x12\x1d.weft.tensorflow.ResetRequest\x1a\x1e.weft.tensorflow.ResetResponse\x12[\n" +
+	"\fMakeCallable\x12$.weft.tensorflow.MakeCallableRequest\x1a%.weft.tensorflow.MakeCallableResponse\x12X\n" +
+	"\vRunCallable\x12#.weft.tensorflow.RunCallableRequest\x1a$.weft.tensorflow.RunCallableResponse\x12d\n" +
+	"\x0fReleaseCallable\x12'.weft.tensorflow.ReleaseCallableRequest\x1a(.weft.tensorflow.ReleaseCallableResponseB+Z)github.com/weft-ml/weft/internal/proto/pbb\x06proto3"
 
 var (
 	file_weft_tensorflow_master_proto_rawDescOnce sync.Once
@@ -1263,8 +1274,28 @@ var file_weft_tensorflow_master_proto_depIdxs = []int32{
 	28, // 11: weft.tensorflow.RunCallableRequest.feed:type_name -> weft.tensorflow.TensorProto
 	28, // 12: weft.tensorflow.RunCallableResponse.fetch:type_name -> weft.tensorflow.TensorProto
 	24, // 13: weft.tensorflow.RunCallableResponse.metadata:type_name -> weft.tensorflow.RunMetadata
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
+	0,  // 14: weft.tensorflow.MasterService.CreateSession:input_type -> weft.tensorflow.CreateSessionRequest
+	2,  // 15: weft.tensorflow.MasterService.ExtendSession:input_type -> weft.tensorflow.ExtendSessionRequest
+	6,  // 16: weft.tensorflow.MasterService.PartialRunSetup:input_type -> weft.tensorflow.PartialRunSetupRequest
+	4,  // 17: weft.tensorflow.MasterService.RunStep:input_type -> weft.tensorflow.RunStepRequest
+	8,  // 18: weft.tensorflow.MasterService.CloseSession:input_type -> weft.tensorflow.CloseSessionRequest
+	12, // 19: weft.tensorflow.MasterService.ListDevices:input_type -> weft.tensorflow.ListDevicesRequest
+	10, // 20: weft.tensorflow.MasterService.Reset:input_type -> weft.tensorflow.ResetRequest
+	14, // 21: weft.tensorflow.MasterService.MakeCallable:input_type -> weft.tensorflow.MakeCallableRequest
+	16, // 22: weft.tensorflow.MasterService.RunCallable:input_type -> weft.tensorflow.RunCallableRequest
+	18, // 23: weft.tensorflow.MasterService.ReleaseCallable:input_type -> weft.tensorflow.ReleaseCallableRequest
+	1,  // 24: weft.tensorflow.MasterService.CreateSession:output_type -> weft.tensorflow.CreateSessionResponse
+	3,  // 25: weft.tensorflow.MasterService.ExtendSession:output_type -> weft.tensorflow.ExtendSessionResponse
+	7,  // 26: weft.tensorflow.MasterService.PartialRunSetup:output_type -> weft.tensorflow.PartialRunSetupResponse
+	5,  // 27: weft.tensorflow.MasterService.RunStep:output_type -> weft.tensorflow.RunStepResponse
+	9,  // 28: weft.tensorflow.MasterService.CloseSession:output_type -> weft.tensorflow.CloseSessionResponse
+	13, // 29: weft.tensorflow.MasterService.ListDevices:output_type -> weft.tensorflow.ListDevicesResponse
+	11, // 30: weft.tensorflow.MasterService.Reset:output_type -> weft.tensorflow.ResetResponse
+	15, // 31: weft.tensorflow.MasterService.MakeCallable:output_type -> weft.tensorflow.MakeCallableResponse
+	17, // 32: weft.tensorflow.MasterService.RunCallable:output_type -> weft.tensorflow.RunCallableResponse
+	19, // 33: weft.tensorflow.MasterService.ReleaseCallable:output_type -> weft.tensorflow.ReleaseCallableResponse
+	24, // [24:34] is the sub-list for method output_type
+	14, // [14:24] is the sub-list for method input_type
 	14, // [14:14] is the sub-list for extension type_name
 	14, // [14:14] is the sub-list for extension extendee
 	0,  // [0:14] is the sub-list for field type_name
@@ -1289,7 +1320,7 @@ func file_weft_tensorflow_master_proto_init() {
 			NumEnums:      0,
 			NumMessages:   20,
 			NumExtensions: 0,
-			NumServices:   0,
+			NumServices:   1,
 		},
 		GoTypes:           file_weft_tensorflow_master_proto_goTypes,
 		DependencyIndexes: file_weft_tensorflow_master_proto_depIdxs,

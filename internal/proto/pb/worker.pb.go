@@ -1345,7 +1345,7 @@ var File_weft_tensorflow_worker_proto protoreflect.FileDescriptor
 
 const file_weft_tensorflow_worker_proto_rawDesc = "" +
 	"\n" +
-	"\x1cweft/tensorflow/worker.proto\x12\x0fweft.tensorflow\x1a\x1cweft/tensorflow/config.proto\x1a weft/tensorflow/cost_graph.proto\x1a\x1cweft/tensorflow/device.proto\x1a weft/tensorflow/error/code.proto\x1a\x1bweft/tensorflow/graph.proto\x1a#weft/tensorflow/graph_options.proto\x1a!weft/tensorflow/run_options.proto\x1a\x1cweft/tensorflow/server.proto\x1a weft/tensorflow/step_stats.proto\x1a\x1cweft/tensorflow/tensor.proto\"\x12\n" +
+	"\x1cweft/tensorflow/worker.proto\x12\x0fweft.tensorflow\x1a\x1cweft/tensorflow/config.proto\x1a weft/tensorflow/cost_graph.proto\x1a\x1cweft/tensorflow/device.proto\x1a weft/tensorflow/error/code.proto\x1a\x1bweft/tensorflow/graph.proto\x1a#weft/tensorflow/graph_options.proto\x1a!weft/tensorflow/run_options.proto\x1a\x1cweft/tensorflow/server.proto\x1a weft/tensorflow/step_stats.proto\x1a\x1cweft/tensorflow/tensor.proto\x1a\x1eweft/tensorflow/transfer.proto\x1a weft/tensorflow/collective.proto\"\x12\n" +
 	"\x10GetStatusRequest\"c\n" +
 	"\x11GetStatusResponse\x12N\n" +
 	"\x11device_attributes\x18\x01 \x03(\v2!.weft.tensorflow.DeviceAttributesR\x10deviceAttributes\"\xe7\x02\n" +
@@ -1434,7 +1434,26 @@ const file_weft_tensorflow_worker_proto_rawDesc = "" +
 	"\x15use_extended_profiler\x18\x04 \x01(\bR\x13useExtendedProfiler\x12(\n" +
 	"\x10use_gpu_profiler\x18\x05 \x01(\bR\x0euseGpuProfiler\x12.\n" +
 	"\x13use_sample_profiler\x18\x06 \x01(\bR\x11useSampleProfiler\"\x11\n" +
-	"\x0fTracingResponseB+Z)github.com/weft-ml/weft/internal/proto/pbb\x06proto3"
+	"\x0fTracingResponse2\xeb\v\n" +
+	"\rWorkerService\x12R\n" +
+	"\tGetStatus\x12!.weft.tensorflow.GetStatusRequest\x1a\".weft.tensorflow.GetStatusResponse\x12p\n" +
+	"\x13CreateWorkerSession\x12+.weft.tensorflow.CreateWorkerSessionRequest\x1a,.weft.tensorflow.CreateWorkerSessionResponse\x12p\n" +
+	"\x13DeleteWorkerSession\x12+.weft.tensorflow.DeleteWorkerSessionRequest\x1a,.weft.tensorflow.DeleteWorkerSessionResponse\x12^\n" +
+	"\rRegisterGraph\x12%.weft.tensorflow.RegisterGraphRequest\x1a&.weft.tensorflow.RegisterGraphResponse\x12d\n" +
+	"\x0fDeregisterGraph\x12'.weft.tensorflow.DeregisterGraphRequest\x1a(.weft.tensorflow.DeregisterGraphResponse\x12O\n" +
+	"\bRunGraph\x12 .weft.tensorflow.RunGraphRequest\x1a!.weft.tensorflow.RunGraphResponse\x12[\n" +
+	"\fCleanupGraph\x12$.weft.tensorflow.CleanupGraphRequest\x1a%.weft.tensorflow.CleanupGraphResponse\x12U\n" +
+	"\n" +
+	"CleanupAll\x12\".weft.tensorflow.CleanupAllRequest\x1a#.weft.tensorflow.CleanupAllResponse\x12U\n" +
+	"\n" +
+	"RecvTensor\x12\".weft.tensorflow.RecvTensorRequest\x1a#.weft.tensorflow.RecvTensorResponse\x12g\n" +
+	"\x10MarkRecvFinished\x12(.weft.tensorflow.MarkRecvFinishedRequest\x1a).weft.tensorflow.MarkRecvFinishedResponse\x12L\n" +
+	"\aLogging\x12\x1f.weft.tensorflow.LoggingRequest\x1a .weft.tensorflow.LoggingResponse\x12L\n" +
+	"\aTracing\x12\x1f.weft.tensorflow.TracingRequest\x1a .weft.tensorflow.TracingResponse\x12L\n" +
+	"\aRecvBuf\x12\x1f.weft.tensorflow.RecvBufRequest\x1a .weft.tensorflow.RecvBufResponse\x12d\n" +
+	"\x0fGetStepSequence\x12'.weft.tensorflow.GetStepSequenceRequest\x1a(.weft.tensorflow.GetStepSequenceResponse\x12^\n" +
+	"\rCompleteGroup\x12%.weft.tensorflow.CompleteGroupRequest\x1a&.weft.tensorflow.CompleteGroupResponse\x12g\n" +
+	"\x10CompleteInstance\x12(.weft.tensorflow.CompleteInstanceRequest\x1a).weft.tensorflow.CompleteInstanceResponseB+Z)github.com/weft-ml/weft/internal/proto/pbb\x06proto3"
 
 var (
 	file_weft_tensorflow_worker_proto_rawDescOnce sync.Once
@@ -1483,6 +1502,18 @@ var file_weft_tensorflow_worker_proto_goTypes = []any{
 	(*StepStats)(nil),                   // 30: weft.tensorflow.StepStats
 	(*CostGraphDef)(nil),                // 31: weft.tensorflow.CostGraphDef
 	(Code)(0),                           // 32: weft.tensorflow.error.Code
+	(*RecvTensorRequest)(nil),           // 33: weft.tensorflow.RecvTensorRequest
+	(*MarkRecvFinishedRequest)(nil),     // 34: weft.tensorflow.MarkRecvFinishedRequest
+	(*RecvBufRequest)(nil),              // 35: weft.tensorflow.RecvBufRequest
+	(*GetStepSequenceRequest)(nil),      // 36: weft.tensorflow.GetStepSequenceRequest
+	(*CompleteGroupRequest)(nil),        // 37: weft.tensorflow.CompleteGroupRequest
+	(*CompleteInstanceRequest)(nil),     // 38: weft.tensorflow.CompleteInstanceRequest
+	(*RecvTensorResponse)(nil),          // 39: weft.tensorflow.RecvTensorResponse
+	(*MarkRecvFinishedResponse)(nil),    // 40: weft.tensorflow.MarkRecvFinishedResponse
+	(*RecvBufResponse)(nil),             // 41: weft.tensorflow.RecvBufResponse
+	(*GetStepSequenceResponse)(nil),     // 42: weft.tensorflow.GetStepSequenceResponse
+	(*CompleteGroupResponse)(nil),       // 43: weft.tensorflow.CompleteGroupResponse
+	(*CompleteInstanceResponse)(nil),    // 44: weft.tensorflow.CompleteInstanceResponse
 }
 var file_weft_tensorflow_worker_proto_depIdxs = []int32{
 	23, // 0: weft.tensorflow.GetStatusResponse.device_attributes:type_name -> weft.tensorflow.DeviceAttributes
@@ -1502,8 +1533,40 @@ var file_weft_tensorflow_worker_proto_depIdxs = []int32{
 	19, // 14: weft.tensorflow.LoggingResponse.step:type_name -> weft.tensorflow.LabeledStepStats
 	30, // 15: weft.tensorflow.LabeledStepStats.step_stats:type_name -> weft.tensorflow.StepStats
 	21, // 16: weft.tensorflow.TracingRequest.options:type_name -> weft.tensorflow.TraceOpts
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
+	0,  // 17: weft.tensorflow.WorkerService.GetStatus:input_type -> weft.tensorflow.GetStatusRequest
+	2,  // 18: weft.tensorflow.WorkerService.CreateWorkerSession:input_type -> weft.tensorflow.CreateWorkerSessionRequest
+	4,  // 19: weft.tensorflow.WorkerService.DeleteWorkerSession:input_type -> weft.tensorflow.DeleteWorkerSessionRequest
+	6,  // 20: weft.tensorflow.WorkerService.RegisterGraph:input_type -> weft.tensorflow.RegisterGraphRequest
+	8,  // 21: weft.tensorflow.WorkerService.DeregisterGraph:input_type -> weft.tensorflow.DeregisterGraphRequest
+	12, // 22: weft.tensorflow.WorkerService.RunGraph:input_type -> weft.tensorflow.RunGraphRequest
+	15, // 23: weft.tensorflow.WorkerService.CleanupGraph:input_type -> weft.tensorflow.CleanupGraphRequest
+	10, // 24: weft.tensorflow.WorkerService.CleanupAll:input_type -> weft.tensorflow.CleanupAllRequest
+	33, // 25: weft.tensorflow.WorkerService.RecvTensor:input_type -> weft.tensorflow.RecvTensorRequest
+	34, // 26: weft.tensorflow.WorkerService.MarkRecvFinished:input_type -> weft.tensorflow.MarkRecvFinishedRequest
+	17, // 27: weft.tensorflow.WorkerService.Logging:input_type -> weft.tensorflow.LoggingRequest
+	20, // 28: weft.tensorflow.WorkerService.Tracing:input_type -> weft.tensorflow.TracingRequest
+	35, // 29: weft.tensorflow.WorkerService.RecvBuf:input_type -> weft.tensorflow.RecvBufRequest
+	36, // 30: weft.tensorflow.WorkerService.GetStepSequence:input_type -> weft.tensorflow.GetStepSequenceRequest
+	37, // 31: weft.tensorflow.WorkerService.CompleteGroup:input_type -> weft.tensorflow.CompleteGroupRequest
+	38, // 32: weft.tensorflow.WorkerService.CompleteInstance:input_type -> weft.tensorflow.CompleteInstanceRequest
+	1,  // 33: weft.tensorflow.WorkerService.GetStatus:output_type -> weft.tensorflow.GetStatusResponse
+	3,  // 34: weft.tensorflow.WorkerService.CreateWorkerSession:output_type -> weft.tensorflow.CreateWorkerSessionResponse
+	5,  // 35: weft.tensorflow.WorkerService.DeleteWorkerSession:output_type -> weft.tensorflow.DeleteWorkerSessionResponse
+	7,  // 36: weft.tensorflow.WorkerService.RegisterGraph:output_type -> weft.tensorflow.RegisterGraphResponse
+	9,  // 37: weft.tensorflow.WorkerService.DeregisterGraph:output_type -> weft.tensorflow.DeregisterGraphResponse
+	14, // 38: weft.tensorflow.WorkerService.RunGraph:output_type -> weft.tensorflow.RunGraphResponse
+	16, // 39: weft.tensorflow.WorkerService.CleanupGraph:output_type -> weft.tensorflow.CleanupGraphResponse
+	11, // 40: weft.tensorflow.WorkerService.CleanupAll:output_type -> weft.tensorflow.CleanupAllResponse
+	39, // 41: weft.tensorflow.WorkerService.RecvTensor:output_type -> weft.tensorflow.RecvTensorResponse
+	40, // 42: weft.tensorflow.WorkerService.MarkRecvFinished:output_type -> weft.tensorflow.MarkRecvFinishedResponse
+	18, // 43: weft.tensorflow.WorkerService.Logging:output_type -> weft.tensorflow.LoggingResponse
+	22, // 44: weft.tensorflow.WorkerService.Tracing:output_type -> weft.tensorflow.TracingResponse
+	41, // 45: weft.tensorflow.WorkerService.RecvBuf:output_type -> weft.tensorflow.RecvBufResponse
+	42, // 46: weft.tensorflow.WorkerService.GetStepSequence:output_type -> weft.tensorflow.GetStepSequenceResponse
+	43, // 47: weft.tensorflow.WorkerService.CompleteGroup:output_type -> weft.tensorflow.CompleteGroupResponse
+	44, // 48: weft.tensorflow.WorkerService.CompleteInstance:output_type -> weft.tensorflow.CompleteInstanceResponse
+	33, // [33:49] is the sub-list for method output_type
+	17, // [17:33] is the sub-list for method input_type
 	17, // [17:17] is the sub-list for extension type_name
 	17, // [17:17] is the sub-list for extension extendee
 	0,  // [0:17] is the sub-list for field type_name
@@ -1524,6 +1587,8 @@ func file_weft_tensorflow_worker_proto_init() {
 	file_weft_tensorflow_server_proto_init()
 	file_weft_tensorflow_step_stats_proto_init()
 	file_weft_tensorflow_tensor_proto_init()
+	file_weft_tensorflow_transfer_proto_init()
+	file_weft_tensorflow_collective_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
@@ -1532,7 +1597,7 @@ func file_weft_tensorflow_worker_proto_init() {
 			NumEnums:      0,
 			NumMessages:   23,
 			NumExtensions: 0,
-			NumServices:   0,
+			NumServices:   1,
 		},
 		GoTypes:           file_weft_tensorflow_worker_proto_goTypes,
 		DependencyIndexes: file_weft_tensorflow_worker_proto_depIdxs,

@@ -1311,7 +1311,17 @@ const file_weft_inference_inference_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1e.weft.inference.InferParameterR\x05value:\x028\x01\x1a]\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x124\n" +
-	"\x05value\x18\x02 \x01(\v2\x1e.weft.inference.InferParameterR\x05value:\x028\x01B2Z0github.com/weft-ml/weft/internal/proto/servingpbb\x06proto3"
+	"\x05value\x18\x02 \x01(\v2\x1e.weft.inference.InferParameterR\x05value:\x028\x012\xac\x04\n" +
+	"\x14GRPCInferenceService\x12S\n" +
+	"\n" +
+	"ServerLive\x12!.weft.inference.ServerLiveRequest\x1a\".weft.inference.ServerLiveResponse\x12V\n" +
+	"\vServerReady\x12\".weft.inference.ServerReadyRequest\x1a#.weft.inference.ServerReadyResponse\x12S\n" +
+	"\n" +
+	"ModelReady\x12!.weft.inference.ModelReadyRequest\x1a\".weft.inference.ModelReadyResponse\x12_\n" +
+	"\x0eServerMetadata\x12%.weft.inference.ServerMetadataRequest\x1a&.weft.inference.ServerMetadataResponse\x12\\\n" +
+	"\rModelMetadata\x12$.weft.inference.ModelMetadataRequest\x1a%.weft.inference.ModelMetadataResponse\x12S\n" +
+	"\n" +
+	"ModelInfer\x12!.weft.inference.ModelInferRequest\x1a\".weft.inference.ModelInferResponseB2Z0github.com/weft-ml/weft/internal/proto/servingpbb\x06proto3"
 
 var (
 	file_weft_inference_inference_proto_rawDescOnce sync.Once
@@ -1371,8 +1381,20 @@ var file_weft_inference_inference_proto_depIdxs = []int32{
 	11, // 15: weft.inference.ModelInferResponse.InferOutputTensor.contents:type_name -> weft.inference.InferTensorContents
 	10, // 16: weft.inference.ModelInferResponse.ParametersEntry.value:type_name -> weft.inference.InferParameter
 	10, // 17: weft.inference.ModelInferResponse.InferOutputTensor.ParametersEntry.value:type_name -> weft.inference.InferParameter
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
+	0,  // 18: weft.inference.GRPCInferenceService.ServerLive:input_type -> weft.inference.ServerLiveRequest
+	2,  // 19: weft.inference.GRPCInferenceService.ServerReady:input_type -> weft.inference.ServerReadyRequest
+	4,  // 20: weft.inference.GRPCInferenceService.ModelReady:input_type -> weft.inference.ModelReadyRequest
+	6,  // 21: weft.inference.GRPCInferenceService.ServerMetadata:input_type -> weft.inference.ServerMetadataRequest
+	8,  // 22: weft.inference.GRPCInferenceService.ModelMetadata:input_type -> weft.inference.ModelMetadataRequest
+	12, // 23: weft.inference.GRPCInferenceService.ModelInfer:input_type -> weft.inference.ModelInferRequest
+	1,  // 24: weft.inference.GRPCInferenceService.ServerLive:output_type -> weft.inference.ServerLiveResponse
+	3,  // 25: weft.inference.GRPCInferenceService.ServerReady:output_type -> weft.inference.ServerReadyResponse
+	5,  // 26: weft.inference.GRPCInferenceService.ModelReady:output_type -> weft.inference.ModelReadyResponse
+	7,  // 27: weft.inference.GRPCInferenceService.ServerMetadata:output_type -> weft.inference.ServerMetadataResponse
+	9,  // 28: weft.inference.GRPCInferenceService.ModelMetadata:output_type -> weft.inference.ModelMetadataResponse
+	13, // 29: weft.inference.GRPCInferenceService.ModelInfer:output_type -> weft.inference.ModelInferResponse
+	24, // [24:30] is the sub-list for method output_type
+	18, // [18:24] is the sub-list for method input_type
 	18, // [18:18] is the sub-list for extension type_name
 	18, // [18:18] is the sub-list for extension extendee
 	0,  // [0:18] is the sub-list for field type_name
@@ -1398,7 +1420,7 @@ func file_weft_inference_inference_proto_init() {
 			NumEnums:      0,
 			NumMessages:   24,
 			NumExtensions: 0,
-			NumServices:   0,
+			NumServices:   1,
 		},
 		GoTypes:           file_weft_inference_inference_proto_goTypes,
 		DependencyIndexes: file_weft_inference_inference_proto_depIdxs,

@@ -1364,7 +1364,10 @@ const file_weft_tensorflow_serving_model_proto_rawDesc = "" +
 	"\x16MODEL_TYPE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"TENSORFLOW\x10\x01\x12\t\n" +
-	"\x05OTHER\x10\x02B2Z0github.com/weft-ml/weft/internal/proto/servingpbb\x06proto3"
+	"\x05OTHER\x10\x022\xfb\x01\n" +
+	"\fModelService\x12q\n" +
+	"\x0eGetModelStatus\x12..weft.tensorflow.serving.GetModelStatusRequest\x1a/.weft.tensorflow.serving.GetModelStatusResponse\x12x\n" +
+	"\x19HandleReloadConfigRequest\x12,.weft.tensorflow.serving.ReloadConfigRequest\x1a-.weft.tensorflow.serving.ReloadConfigResponseB2Z0github.com/weft-ml/weft/internal/proto/servingpbb\x06proto3"
 
 var (
 	file_weft_tensorflow_serving_model_proto_rawDescOnce sync.Once
@@ -1436,8 +1439,12 @@ var file_weft_tensorflow_serving_model_proto_depIdxs = []int32{
 	18, // 22: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.latest:type_name -> weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.Latest
 	19, // 23: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.all:type_name -> weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.All
 	20, // 24: weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.specific:type_name -> weft.tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.Specific
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
+	3,  // 25: weft.tensorflow.serving.ModelService.GetModelStatus:input_type -> weft.tensorflow.serving.GetModelStatusRequest
+	11, // 26: weft.tensorflow.serving.ModelService.HandleReloadConfigRequest:input_type -> weft.tensorflow.serving.ReloadConfigRequest
+	5,  // 27: weft.tensorflow.serving.ModelService.GetModelStatus:output_type -> weft.tensorflow.serving.GetModelStatusResponse
+	12, // 28: weft.tensorflow.serving.ModelService.HandleReloadConfigRequest:output_type -> weft.tensorflow.serving.ReloadConfigResponse
+	27, // [27:29] is the sub-list for method output_type
+	25, // [25:27] is the sub-list for method input_type
 	25, // [25:25] is the sub-list for extension type_name
 	25, // [25:25] is the sub-list for extension extendee
 	0,  // [0:25] is the sub-list for field type_name
@@ -1469,7 +1476,7 @@ func file_weft_tensorflow_serving_model_proto_init() {
 			NumEnums:      2,
 			NumMessages:   20,
 			NumExtensions: 0,
-			NumServices:   0,
+			NumServices:   1,
 		},
 		GoTypes:           file_weft_tensorflow_serving_model_proto_goTypes,
 		DependencyIndexes: file_weft_tensorflow_serving_model_proto_depIdxs,

@@ -1852,7 +1852,13 @@ const file_weft_tensorflow_serving_prediction_proto_rawDesc = "" +
 	"\n" +
 	"model_spec\x18\x03 \x01(\v2\".weft.tensorflow.serving.ModelSpecR\tmodelSpec\x129\n" +
 	"\x06tensor\x18\x01 \x03(\v2!.weft.tensorflow.NamedTensorProtoR\x06tensor\x128\n" +
-	"\bmetadata\x18\x02 \x01(\v2\x1c.weft.tensorflow.RunMetadataR\bmetadataB2Z0github.com/weft-ml/weft/internal/proto/servingpbb\x06proto3"
+	"\bmetadata\x18\x02 \x01(\v2\x1c.weft.tensorflow.RunMetadataR\bmetadata2\xae\x04\n" +
+	"\x11PredictionService\x12\\\n" +
+	"\aPredict\x12'.weft.tensorflow.serving.PredictRequest\x1a(.weft.tensorflow.serving.PredictResponse\x12k\n" +
+	"\bClassify\x12..weft.tensorflow.serving.ClassificationRequest\x1a/.weft.tensorflow.serving.ClassificationResponse\x12b\n" +
+	"\aRegress\x12*.weft.tensorflow.serving.RegressionRequest\x1a+.weft.tensorflow.serving.RegressionResponse\x12q\n" +
+	"\x0eMultiInference\x12..weft.tensorflow.serving.MultiInferenceRequest\x1a/.weft.tensorflow.serving.MultiInferenceResponse\x12w\n" +
+	"\x10GetModelMetadata\x120.weft.tensorflow.serving.GetModelMetadataRequest\x1a1.weft.tensorflow.serving.GetModelMetadataResponseB2Z0github.com/weft-ml/weft/internal/proto/servingpbb\x06proto3"
 
 var (
 	file_weft_tensorflow_serving_prediction_proto_rawDescOnce sync.Once
@@ -1965,8 +1971,18 @@ var file_weft_tensorflow_serving_prediction_proto_depIdxs = []int32{
 	38, // 51: weft.tensorflow.serving.PredictResponse.OutputsEntry.value:type_name -> weft.tensorflow.TensorProto
 	39, // 52: weft.tensorflow.serving.SignatureDefMap.SignatureDefEntry.value:type_name -> weft.tensorflow.SignatureDef
 	40, // 53: weft.tensorflow.serving.GetModelMetadataResponse.MetadataEntry.value:type_name -> google.protobuf.Any
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
+	1,  // 54: weft.tensorflow.serving.PredictionService.Predict:input_type -> weft.tensorflow.serving.PredictRequest
+	9,  // 55: weft.tensorflow.serving.PredictionService.Classify:input_type -> weft.tensorflow.serving.ClassificationRequest
+	13, // 56: weft.tensorflow.serving.PredictionService.Regress:input_type -> weft.tensorflow.serving.RegressionRequest
+	17, // 57: weft.tensorflow.serving.PredictionService.MultiInference:input_type -> weft.tensorflow.serving.MultiInferenceRequest
+	20, // 58: weft.tensorflow.serving.PredictionService.GetModelMetadata:input_type -> weft.tensorflow.serving.GetModelMetadataRequest
+	2,  // 59: weft.tensorflow.serving.PredictionService.Predict:output_type -> weft.tensorflow.serving.PredictResponse
+	10, // 60: weft.tensorflow.serving.PredictionService.Classify:output_type -> weft.tensorflow.serving.ClassificationResponse
+	14, // 61: weft.tensorflow.serving.PredictionService.Regress:output_type -> weft.tensorflow.serving.RegressionResponse
+	18, // 62: weft.tensorflow.serving.PredictionService.MultiInference:output_type -> weft.tensorflow.serving.MultiInferenceResponse
+	21, // 63: weft.tensorflow.serving.PredictionService.GetModelMetadata:output_type -> weft.tensorflow.serving.GetModelMetadataResponse
+	59, // [59:64] is the sub-list for method output_type
+	54, // [54:59] is the sub-list for method input_type
 	54, // [54:54] is the sub-list for extension type_name
 	54, // [54:54] is the sub-list for extension extendee
 	0,  // [0:54] is the sub-list for field type_name
@@ -2003,7 +2019,7 @@ func file_weft_tensorflow_serving_prediction_proto_init() {
 			NumEnums:      0,
 			NumMessages:   33,
 			NumExtensions: 0,
-			NumServices:   0,
+			NumServices:   1,
 		},
 		GoTypes:           file_weft_tensorflow_serving_prediction_proto_goTypes,
 		DependencyIndexes: file_weft_tensorflow_serving_prediction_proto_depIdxs,

@@ -27,7 +27,12 @@ const (
 type Client struct {
 	// Keepalive detects that the server has vanished. It must be set before the first call.
 	Keepalive Keepalive
+	// Observer is notified of calls, with Peer as the name of the server; nil for none. Both must
+	// be set before the first call.
+	Observer CallObserver
+	Peer     string
 
+	calls     callCounters
 	authority string
 	dial      func(context.Context) (net.Conn, error)
 
@@ -226,15 +231,29 @@ const (
 
 // Call makes a call and waits for its response, or for the end of ctx.
 func (c *Client) Call(ctx context.Context, r *Request) Response {
+	end := c.observe(r)
+	call, resp := c.tryCall(ctx, r)
+	if end != nil {
+		end(call, &resp)
+	}
+	return resp
+}
+
+// tryCall makes a call, again if the server has not processed it. The call is nil if there was no
+// connection.
+func (c *Client) tryCall(ctx context.Context, r *Request) (*clientCall, Response) {
+	c.calls.started.Add(1)
 	for try := 1; ; try++ {
 		conn, err := c.waitConn(ctx, r.WaitForReady)
 		if err != nil {
-			return localResponse(ctx, err)
+			c.calls.failed.Add(1)
+			return nil, localResponse(ctx, err)
 		}
 		call := newClientCall(conn, r)
 		resp := call.run(ctx)
 		if !call.retryable || try == maxTries || ctx.Err() != nil || !pauseAfter(ctx, try) {
-			return resp
+			c.calls.end(resp.Code)
+			return call, resp
 		}
 	}
 }

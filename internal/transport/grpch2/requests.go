@@ -147,6 +147,7 @@ func (c *Call) extendWindow(n int64) {
 func (c *serverConn) startStream(call *Call) {
 	call.requests = newRequestQueue()
 	call.in.queue = call.requests
+	call.observeStart()
 	c.out.mu.Lock()
 	call.started = true
 	c.out.mu.Unlock()

@@ -35,6 +35,8 @@ type Method struct {
 type Caller struct {
 	// Context is the parent of the contexts of the client's calls.
 	Context context.Context //nolint:containedctx // see above
+	// Name is the name of the client for observers.
+	Name string
 	// RawMessages states that the client does not decode the percent-encoding of grpc-message.
 	RawMessages bool
 	// ResetsIdleStreams states that the client resets streams that it has numbered and not opened.
@@ -57,6 +59,8 @@ type Server struct {
 	// Authorize decides whether a caller may call a method, before the request is read. Calls with
 	// another code than 0 are answered with it. It may be nil.
 	Authorize func(c *Caller, path string) (code uint32, text string)
+	// Observer is notified of calls; nil for none.
+	Observer CallObserver
 	// Limits bound what clients may use. By default, there are none.
 	Limits Limits
 	// IsTaskAddress reports whether a task of the cluster may have an IP address. It is called when
@@ -72,6 +76,7 @@ type Server struct {
 	conns     map[*serverConn]struct{}  // guarded by mu
 	stopping  bool                      // guarded by mu
 	accepted  uint64                    // connections so far; guarded by mu
+	ended     CallCounts                // of connections that have ended; guarded by mu
 	byAddress map[netip.Addr]int        // number of conns by IP address; guarded by mu
 	running   sync.WaitGroup            // connections, workers, rollbacks and calls in progress
 
@@ -193,6 +198,7 @@ func (s *Server) accept(nc net.Conn) {
 func (s *Server) removeConn(c *serverConn) {
 	s.mu.Lock()
 	delete(s.conns, c)
+	s.ended.add(c.calls.counts())
 	if s.byAddress[c.ip]--; s.byAddress[c.ip] == 0 {
 		delete(s.byAddress, c.ip)
 	}
@@ -241,6 +247,8 @@ type Call struct {
 	stream
 	conn     *serverConn
 	method   *method
+	path     string
+	observed *observed // nil without an observer
 	caller   *Caller
 	ctx      context.Context
 	cancel   context.CancelFunc

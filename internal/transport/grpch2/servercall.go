@@ -47,6 +47,14 @@ func (c *Call) start(timeout string) error {
 	return nil
 }
 
+// knownPath returns the path of a call, or "unknown" if no method has it.
+func (c *Call) knownPath() string {
+	if c.method == nil {
+		return "unknown"
+	}
+	return c.path
+}
+
 func (c *Call) decompress() bool {
 	body, err := c.decompressed(c.body)
 	if bad, ok := errors.AsType[*callError](err); ok {
@@ -94,6 +102,8 @@ func (c *Call) Reply(o Outcome) error {
 		c.conn.activeCalls.Add(-1)
 	}
 	c.conn.lastReply.Store(mono.Nanos())
+	c.conn.calls.end(o.Code)
+	c.observeEnd(o.Code, int64(size(o.Data)))
 	err := c.conn.out.send(&c.stream, c, data, c.mayDelay)
 	c.conn.removeStream(&c.stream)
 	c.cancel()

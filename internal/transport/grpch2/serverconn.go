@@ -34,6 +34,7 @@ type serverConn struct {
 	conn
 	server *Server
 
+	calls           callCounters
 	activeCalls     atomic.Int32   // calls that have not been answered
 	lastReply       atomic.Int64   // time of the last reply, by mono.Nanos
 	concurrentCalls frequencyGauge // a request arrives while another is served
@@ -167,9 +168,14 @@ func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 	if err := c.announceWeft(f.userAgent); err != nil {
 		return err
 	}
-	call := &Call{conn: c, encoding: f.encoding, caller: c.identify(f)}
+	call := &Call{conn: c, encoding: f.encoding, caller: c.identify(f), path: f.path}
+	c.calls.started.Add(1)
 	call.id, call.owner, call.contentLength = id, call, f.contentLength
 	if outcome := call.validate(f); outcome.Code != codeOK {
+		c.calls.end(outcome.Code)
+		if o := c.server.Observer; o != nil {
+			o.CallRefused(call.knownPath(), call.caller.Name, outcome.Code)
+		}
 		return c.refuse(call, outcome, end, codeNone)
 	}
 	if call.httpStatus == "" && call.method.Audience == Tasks && !c.task.Load() {
@@ -324,6 +330,7 @@ func (c *serverConn) startCall(call *Call) error {
 		call.started = true
 		c.out.mu.Unlock()
 	}
+	call.observeStart()
 	inline := c.canServeInline(call.method) && !compressed
 	c.server.running.Add(1)
 	c.activeCalls.Add(1)

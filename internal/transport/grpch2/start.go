@@ -17,6 +17,8 @@ func (c *Client) Start(ctx context.Context, r *Request, done func(Response)) {
 	}
 	call := newClientCall(conn, r)
 	call.ctx, call.callback = ctx, done
+	call.observeEnd = c.observe(r)
+	c.calls.started.Add(1)
 	if ctx.Done() != nil {
 		call.stopCancel = context.AfterFunc(ctx, func() { call.cancel(ctx) })
 	}
@@ -33,13 +35,24 @@ func (c *clientCall) deliver() {
 		c.stopCancel()
 	}
 	if c.retryable && !c.probe && c.ctx.Err() == nil {
-		c.callback(c.conn.client.Call(c.ctx, c.request))
+		c.conn.client.calls.failed.Add(1)
+		_, resp := c.conn.client.tryCall(c.ctx, c.request)
+		c.report(&resp)
 		return
 	}
 	if c.response.Code == codeOK && c.in.compressed {
 		c.decompress()
 	}
-	c.callback(c.response)
+	c.conn.client.calls.end(c.response.Code)
+	c.report(&c.response)
+}
+
+// report passes a response to the observer and to the callback.
+func (c *clientCall) report(resp *Response) {
+	if c.observeEnd != nil {
+		c.observeEnd(c, resp)
+	}
+	c.callback(*resp)
 }
 
 // Flush writes the requests that were queued with MayDelay.

@@ -13,6 +13,9 @@ func (c *Call) Send(message ...[]byte) error {
 	if err := o.waitStart(&c.stream, c); err != nil {
 		return err
 	}
+	if c.observed != nil {
+		c.observed.sent += int64(size(message))
+	}
 	rest := splitter{data: prefixed(0, message)}
 	c.flow.sending, c.flow.sweeps = true, 0
 	defer func() { c.flow.sending = false }()

@@ -39,6 +39,7 @@ type Conn struct {
 	address string
 	client  *grpch2.Client
 	limiter *ReceiveLimiter
+	number  int          // in its set of connections, from 0
 	heard   atomic.Int64 // time of the last response, ns by mono.Now; 0 before the first
 }
 

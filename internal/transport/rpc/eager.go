@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"runtime/debug"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
@@ -66,12 +65,7 @@ func RegisterEager(s *Server, e Eager, logger *slog.Logger) {
 
 // serveEnqueue serves one stream of StreamingEnqueue.
 func serveEnqueue(c *grpch2.Call, e Eager, logger *slog.Logger) {
-	defer func() {
-		if v := recover(); v != nil {
-			logger.ErrorContext(c.Context(), "panic in a handler", "method", MethodStreamingEnqueue, "panic", v, "stack", string(debug.Stack()))
-			_ = c.Reply(failed(status.Internalf("panic while serving %s: %v", MethodStreamingEnqueue, v)))
-		}
-	}()
+	defer replyToPanic(c, logger, MethodStreamingEnqueue)
 	next := func() (*pb.EnqueueRequest, error) {
 		body, err := c.Next()
 		switch {

@@ -2,6 +2,8 @@ package rpc
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/weft-ml/weft/cluster"
@@ -16,6 +18,8 @@ import (
 type Connections struct {
 	// Keepalive detects tasks that have vanished. It must be set before the first use.
 	Keepalive grpch2.Keepalive
+	// Observer is notified of calls; nil for none. It must be set before the first use.
+	Observer grpch2.CallObserver
 
 	limiter *ReceiveLimiter
 	// Credentials returns the certificates for connections to a task, nil for connections without
@@ -61,9 +65,17 @@ func (c *Connections) To(address string, task cluster.Task) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn.client.Keepalive = c.Keepalive
+	conn.client.Keepalive, conn.client.Observer, conn.client.Peer = c.Keepalive, c.Observer, task.Short()
+	conn.number = len(c.conns)
 	c.conns[to] = conn
 	return conn, nil
+}
+
+// all returns the connections, in no particular order.
+func (c *Connections) all() []*Conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Values(c.conns))
 }
 
 // Close closes all connections. Calls over them fail.

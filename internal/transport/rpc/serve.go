@@ -41,9 +41,21 @@ func identify(nc net.Conn, agent string) grpch2.Caller {
 		ctx = trust.NewContext(ctx, p)
 	}
 	return grpch2.Caller{
-		Context: ctx, RawMessages: release.Has(peer.RawMessages),
+		Context: ctx, Name: nameOf(nc), RawMessages: release.Has(peer.RawMessages),
 		ResetsIdleStreams: release.Has(peer.ResetsIdleStreams),
 	}
+}
+
+// nameOf returns the name of a caller for observers: its principal, or its IP address.
+func nameOf(nc net.Conn) string {
+	if p := principalOf(nc); p != nil {
+		return p.String()
+	}
+	host, _, err := net.SplitHostPort(nc.RemoteAddr().String())
+	if err != nil {
+		return nc.RemoteAddr().Network()
+	}
+	return host
 }
 
 // shortMethods are the methods that are called in every step and usually return quickly.
@@ -74,12 +86,7 @@ func withRollback[Req, Resp any](
 	s *Server, logger *slog.Logger, method string, call func(context.Context, *Req) (*Resp, error), rollback func(*Resp),
 ) {
 	s.Handle(method, grpch2.Method{NewBody: s.limiter.newBody(requestTensors[method]), Short: shortMethods[method], Audience: audience(method), Serve: func(c *grpch2.Call) {
-		defer func() {
-			if v := recover(); v != nil {
-				logger.ErrorContext(c.Context(), "panic in a handler", "method", method, "panic", v, "stack", string(debug.Stack()))
-				_ = c.Reply(failed(status.Internalf("panic while serving %s: %v", method, v)))
-			}
-		}()
+		defer replyToPanic(c, logger, method)
 		if err := failpoint.Hit("rpc/serve"); err != nil {
 			c.Request().Discard()
 			_ = c.Reply(failed(status.From(err)))
@@ -107,6 +114,14 @@ func withRollback[Req, Resp any](
 		}
 		c.ReplyWithRollback(outcome, func() { rollback(resp) })
 	}})
+}
+
+// replyToPanic logs a panic of a handler and replies with an Internal error. Handlers defer it.
+func replyToPanic(c *grpch2.Call, logger *slog.Logger, method string) {
+	if v := recover(); v != nil {
+		logger.ErrorContext(c.Context(), "panic in a handler", "method", method, "panic", v, "stack", string(debug.Stack()))
+		_ = c.Reply(failed(status.Internalf("panic while serving %s: %v", method, v)))
+	}
 }
 
 // requestError returns TensorFlow's error for a request that cannot be decoded.

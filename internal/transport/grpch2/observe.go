@@ -1,0 +1,74 @@
+package grpch2
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/weft-ml/weft/internal/sys/mono"
+)
+
+// A CallObserver is notified of calls. Its methods are called concurrently, on the goroutines that
+// make and serve calls, and must not block.
+type CallObserver interface {
+	// CallBegan reports that a call is being served, or made. peer is what the server's Identify or
+	// the client knows about the other end.
+	CallBegan(method, peer string)
+	// CallEnded reports the end of a call for which CallBegan was called. received and sent are the
+	// sizes of its messages in bytes, without those that a stream has received.
+	CallEnded(method, peer string, code uint32, received, sent int64, took time.Duration)
+	// CallRefused reports a call that was answered without being served.
+	CallRefused(method, peer string, code uint32)
+}
+
+// observed is what is noted about a call while it is served.
+type observed struct {
+	began    int64 // by mono.Nanos
+	received int64 // bytes
+	sent     int64 // bytes of messages that were sent with Send
+}
+
+// observeStart notifies the observer that a call is served.
+func (c *Call) observeStart() {
+	if o := c.conn.server.Observer; o != nil && c.httpStatus == "" {
+		c.observed = &observed{began: mono.Nanos()}
+		if c.requests == nil {
+			c.observed.received = c.in.size()
+		}
+		o.CallBegan(c.path, c.caller.Name)
+	}
+}
+
+// observeEnd notifies the observer that a call is answered with a message of size bytes.
+func (c *Call) observeEnd(code uint32, size int64) {
+	if c.observed == nil {
+		return
+	}
+	took := time.Duration(mono.Nanos() - c.observed.began)
+	c.conn.server.Observer.CallEnded(c.path, c.caller.Name, code, c.observed.received, c.observed.sent+size, took)
+}
+
+// size returns the size of a message whose prefix has arrived, in bytes.
+func (m *inboundMessage) size() int64 {
+	if m.prefixLen < prefixSize {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint32(m.prefix[1:]))
+}
+
+// observe notifies the observer of a client that a call begins. end reports its end; call is nil if
+// no connection was there for it.
+func (c *Client) observe(r *Request) (end func(call *clientCall, resp *Response)) {
+	o := c.Observer
+	if o == nil {
+		return nil
+	}
+	began := mono.Nanos()
+	o.CallBegan(r.Path, c.Peer)
+	return func(call *clientCall, resp *Response) {
+		received := int64(0)
+		if call != nil && resp.Code == codeOK {
+			received = call.in.size()
+		}
+		o.CallEnded(r.Path, c.Peer, resp.Code, received, int64(size(r.Data)), time.Duration(mono.Nanos()-began))
+	}
+}
