@@ -228,8 +228,11 @@ func (c *Context) size(x op.Output, i, rank int) int64 {
 	case n < 0:
 		c.fail("the rank of the input is not known")
 		return 0
-	case rank >= 0 && n != rank, i >= n, -i > n:
-		c.fail("the input has shape %v, want %s", shape, rankText(rank, i))
+	case rank >= 0 && n != rank:
+		c.fail("the input has shape %v, want %d dimensions, with the batch first", shape, rank)
+		return 0
+	case n < 2 || i >= n || -i > n:
+		c.fail("the input has shape %v, want at least %d dimensions, with the batch first", shape, max(2, i+1, -i))
 		return 0
 	}
 	d := shape.Dim(i)
@@ -238,16 +241,6 @@ func (c *Context) size(x op.Output, i, rank int) int64 {
 		return 0
 	}
 	return d
-}
-
-func rankText(rank, i int) string {
-	if rank >= 0 {
-		return fmt.Sprintf("%d dimensions", rank)
-	}
-	if i < 0 {
-		i = -i - 1
-	}
-	return fmt.Sprintf("at least %d dimensions", i+1)
 }
 
 // Updates returns the nodes that run with each training step, such as updates of moving averages.

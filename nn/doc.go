@@ -26,6 +26,18 @@
 //
 // A network with several inputs is a [Network], whose method Forward gets all of them.
 //
+// # Models
+//
+// A [Model] is a network with a loss and metrics. [train.Fit] trains it; its own methods evaluate,
+// predict, save and load.
+//
+//	m := &nn.Model{
+//		Network: nn.Sequential{&nn.Dense{Units: 64, Activation: nn.ReLU}, &nn.Dense{Units: 3}},
+//		Loss:    nn.SparseCategoricalCrossentropy{FromLogits: true},
+//		Metrics: []train.Metric{metrics.SparseCategoricalAccuracy{}},
+//	}
+//	history, err := train.Fit(ctx, m, trainingSet, train.FitOptions{Epochs: 10})
+//
 // # Errors
 //
 // Layers return no error. A mistake, such as an input of a wrong shape, is a build error of the

@@ -12,7 +12,7 @@ const module = "github.com/weft-ml/weft"
 
 // library lists the packages, as paths within the module, whose functions call each other on behalf
 // of a program.
-var library = []string{".", "op", "gradients", "train", "savedmodel", "savedmodel/serve", "nn", "internal/sys/callsite"}
+var library = []string{".", "op", "gradients", "train", "savedmodel", "savedmodel/serve", "nn", "metrics", "data", "internal/sys/callsite"}
 
 // maxFrames bounds the frames that are examined. Builders call each other less than ten deep.
 const maxFrames = 64

@@ -32,6 +32,8 @@ var groups = [][]string{
 	{"savedmodel/serve"},
 	{"train"},
 	{"kernels", "server", "local"},
+	{"data"},
+	{"metrics"},
 	{"nn"},
 	{"internal/serving", "internal/serving/*"},
 	{"cmd/*", "cmd/weft/internal/*", "cmd/internal/*", "internal/test/*", "examples/*", "bench/*", "interop/*"},
@@ -122,6 +124,14 @@ var exceptions = []exception{
 	{
 		pkg: "train", not: []string{"kernel", "internal/kernels/*", "internal/runtime/*", "internal/role/*", "internal/transport/*"},
 		why: "training is a client of sessions",
+	},
+	{
+		pkg: "data", not: []string{".", "op", "gradients", "train", "kernels", "server", "local"},
+		why: "reading data needs no graph",
+	},
+	{
+		pkg: "metrics", not: []string{"data", "kernels", "server", "local", "internal/*"},
+		why: "metrics are nodes of a graph",
 	},
 	{
 		pkg: "nn", not: []string{"server", "internal/kernels/*", "internal/runtime/*", "internal/role/*", "internal/transport/*"},

@@ -1,0 +1,187 @@
+package data
+
+import (
+	"encoding/csv"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// CSV configures [ReadCSV].
+type CSV struct {
+	Label string // name of the column with the labels; the last column if ""
+	// Features are the columns of the inputs, which hold numbers; all others than Label if nil.
+	Features []string
+	// Classes are the texts of labels that mean 0, 1 …. If it is nil and a label is not a number,
+	// it becomes the sorted list of all texts.
+	Classes []string
+	// Names are the names of the columns of a file without a header.
+	Names []string
+	Comma rune // separates fields; ',' if 0
+}
+
+// Table is the content of a CSV file in memory.
+type Table struct {
+	Columns []string // names of the features
+	// Classes are the texts of the labels of the classes 0, 1 …; nil if labels are numbers.
+	Classes  []string
+	Features [][]float32 // one row for each line
+	Numbers  []float32   // labels that are numbers; nil if there are classes
+	Labels   []int32     // labels that are classes; nil if they are numbers
+}
+
+// ReadCSV reads a file of lines of fields. The first line has the names of the columns unless Names
+// is set. Features must be numbers; an error names the line and the column.
+func ReadCSV(path string, o CSV) (*Table, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	defer f.Close()
+	t, err := parseCSV(f, o)
+	if err != nil {
+		return nil, status.Errorf(status.CodeOf(err), "%s: %w", path, err)
+	}
+	return t, nil
+}
+
+// fileError returns an error with the code NotFound if a file does not exist.
+func fileError(path string, err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return status.NotFoundf("data: %s does not exist", path)
+	}
+	return status.Errorf(status.InvalidArgument, "data: %w", err)
+}
+
+func parseCSV(in io.Reader, o CSV) (*Table, error) {
+	r := csv.NewReader(in)
+	r.TrimLeadingSpace = true
+	if o.Comma != 0 {
+		r.Comma = o.Comma
+	}
+	names := o.Names
+	if names == nil {
+		var err error
+		if names, err = r.Read(); errors.Is(err, io.EOF) {
+			return nil, status.InvalidArgumentf("data: the file is empty")
+		} else if err != nil {
+			return nil, status.Errorf(status.InvalidArgument, "data: %w", err)
+		}
+	}
+	names = slices.Clone(names)
+	label, features, err := o.columns(names)
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{Classes: o.Classes}
+	for _, c := range features {
+		t.Columns = append(t.Columns, names[c])
+	}
+	var texts []string
+	for {
+		fields, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, status.Errorf(status.InvalidArgument, "data: %w", err)
+		}
+		line, _ := r.FieldPos(0)
+		if len(fields) != len(names) {
+			return nil, status.InvalidArgumentf("data: line %d has %d fields, want %d", line, len(fields), len(names))
+		}
+		row := make([]float32, len(features))
+		for i, c := range features {
+			v, err := strconv.ParseFloat(strings.TrimSpace(fields[c]), 32)
+			if err != nil {
+				return nil, status.InvalidArgumentf("data: line %d, column %q: %q is not a number; leave the column out with CSV.Features, or convert it",
+					line, names[c], fields[c])
+			}
+			row[i] = float32(v)
+		}
+		t.Features = append(t.Features, row)
+		texts = append(texts, strings.TrimSpace(fields[label]))
+	}
+	if len(texts) == 0 {
+		return nil, status.InvalidArgumentf("data: the file has no lines of data")
+	}
+	return t, t.setLabels(texts)
+}
+
+// columns returns the positions of the label and of the features.
+func (o *CSV) columns(names []string) (label int, features []int, err error) {
+	find := func(name string) (int, error) {
+		if i := slices.Index(names, name); i >= 0 {
+			return i, nil
+		}
+		return 0, status.InvalidArgumentf("data: there is no column %q; there are %q", name, names)
+	}
+	label = len(names) - 1
+	if o.Label != "" {
+		if label, err = find(o.Label); err != nil {
+			return 0, nil, err
+		}
+	}
+	for _, name := range o.Features {
+		i, err := find(name)
+		if err != nil {
+			return 0, nil, err
+		}
+		features = append(features, i)
+	}
+	for i := range names {
+		if o.Features == nil && i != label {
+			features = append(features, i)
+		}
+	}
+	return label, features, nil
+}
+
+// setLabels sets the labels to numbers, or else to classes.
+func (t *Table) setLabels(texts []string) error {
+	numbers := make([]float32, len(texts))
+	for i, text := range texts {
+		v, err := strconv.ParseFloat(text, 32)
+		if err != nil || t.Classes != nil {
+			numbers = nil
+			break
+		}
+		numbers[i] = float32(v)
+	}
+	if numbers != nil {
+		t.Numbers = numbers
+		return nil
+	}
+	if t.Classes == nil {
+		t.Classes = slices.Compact(slices.Sorted(slices.Values(texts)))
+	}
+	for _, text := range texts {
+		i := slices.Index(t.Classes, text)
+		if i < 0 {
+			return status.InvalidArgumentf("data: the label %q is none of the classes %q", text, t.Classes)
+		}
+		t.Labels = append(t.Labels, int32(i))
+	}
+	return nil
+}
+
+// Dataset returns the rows: features, a float32 vector, and labels, an int32 scalar for classes and
+// a float32 scalar for numbers.
+func (t *Table) Dataset() *Dataset {
+	var labels any = t.Numbers
+	if t.Labels != nil {
+		labels = t.Labels
+	}
+	d, err := FromSlices(t.Features, labels)
+	if err != nil { // a table that the program has changed
+		spec := []Spec{{tensor.Float32, tensor.MakePartial(-1)}, {tensor.Float32, tensor.MakePartial()}}
+		return New(spec, unknown, failing(err))
+	}
+	return d
+}

@@ -1,0 +1,79 @@
+package nn
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/weft-ml/weft/checkpoint"
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/savedmodel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+	"github.com/weft-ml/weft/train"
+)
+
+// Save writes the model as a SavedModel to a folder, which must be empty or not exist. Weft and
+// TensorFlow serve it. Its default signature has the inputs "inputs" (then "inputs_1" …) and the
+// output "outputs". The model must have been trained, or have predicted, in this program.
+func (m *Model) Save(ctx context.Context, dir string) error {
+	if m.types == nil {
+		return status.FailedPreconditionf("nn: the model does not know its inputs yet; call train.Fit or Predict first")
+	}
+	s := op.NewScope()
+	sig := savedmodel.Signature{
+		Method: savedmodel.MethodPredict, Inputs: map[string]savedmodel.TensorInfo{}, Outputs: map[string]savedmodel.TensorInfo{},
+	}
+	var ins []op.Output
+	for i := range m.types {
+		name := "inputs"
+		if i > 0 {
+			name = fmt.Sprintf("inputs_%d", i)
+		}
+		in := op.Placeholder(s.Named(name), m.types[i], op.PlaceholderShape(m.shapes[i]))
+		ins = append(ins, in)
+		sig.Inputs[name] = savedmodel.InfoOf(in, s.ShapeOf(in))
+	}
+	c := m.context(s, false)
+	y := m.forward(c, ins)
+	if err := s.Err(); err != nil {
+		return err
+	}
+	sig.Outputs["outputs"] = savedmodel.InfoOf(y, s.ShapeOf(y))
+	var saver *train.Saver
+	if len(c.Variables()) > 0 {
+		saver = train.NewSaver(s, train.SaverOptions{Sharded: true})
+	}
+	run, err := m.start(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer run.sess.Close()
+	export := train.Export{Dir: dir, Signatures: map[string]savedmodel.Signature{savedmodel.DefaultSignature: sig}}
+	return export.SaveModel(ctx, run.sess, s, saver)
+}
+
+// SaveWeights writes the weights as a checkpoint with the given prefix.
+func (m *Model) SaveWeights(prefix string) error {
+	if m.weights == nil {
+		return status.FailedPreconditionf("nn: the model has no weights; train it with train.Fit")
+	}
+	return train.WriteWeights(prefix, m.weights)
+}
+
+// LoadWeights reads the weights from a checkpoint: one of [Model.SaveWeights], one of [train.Fit],
+// or the prefix "variables/variables" in a folder of [Model.Save].
+func (m *Model) LoadWeights(prefix string) error {
+	r, err := checkpoint.Open(prefix)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	weights := map[string]tensor.Tensor{}
+	for _, info := range r.Tensors() {
+		if weights[info.Name], err = r.Read(info.Name); err != nil {
+			return err
+		}
+	}
+	m.weights = weights
+	return nil
+}
