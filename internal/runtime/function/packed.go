@@ -20,8 +20,8 @@ type use struct {
 	by   *graph.Node // the node that takes it
 }
 
-// unpack gives each node that takes a packed argument an _Arg node of its own, so that every one can
-// be placed on another device.
+// unpack gives each node that takes a packed argument an _Arg node of its own, so that every one
+// can be placed on another device.
 func unpack(body *graph.Body, packed map[int][]string, newName func(prefix string) string) ([]use, error) {
 	var uses []use
 	for i := range body.Args {

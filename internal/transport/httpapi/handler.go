@@ -152,7 +152,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, o *operation, pa
 		}
 	}
 	// The reader of http.Server ends when the body has been read, and has its own time limit.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // tests have no connection
+	// it fails in tests, which have no connection
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 	resp, err := o.serve(c, func(to any) error { return h.decode(r, o, c, to) })
 	if err != nil {
 		return err

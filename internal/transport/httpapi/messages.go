@@ -56,7 +56,7 @@ type (
 	}
 	// CreateSessionResponse is a new session.
 	CreateSessionResponse struct {
-		Session      string `json:"session" doc:"Handle of the session. Whoever has it can use the session."`
+		Session      string `json:"session" doc:"Handle of the session. Every client that has it can use the session."`
 		GraphVersion int64  `json:"graph_version" doc:"Version of the graph, for extend."`
 	}
 	// ExtendSessionRequest adds nodes.
