@@ -594,6 +594,21 @@ func HSVToRGB(s *Scope, images Output) Output {
 	return out(s.Add("HSVToRGB", []Arg{One(images)}, nil), 0)
 }
 
+// ImageProjectiveTransform computes a projective transform of images. Output pixel (x, y) is the input pixel at ((a0*x + a1*y + a2)/k, (b0*x + b1*y + b2)/k), k = c0*x + c1*y + 1, for transforms [a0, a1, a2, b0, b1, b2, c0, c1]. Points outside of the image are 0. From tf.contrib.image of TensorFlow 1.4 to 1.15.
+//
+//	images             dtype  [?,?,?,?]
+//	transforms         float32
+//	→
+//	transformedImages  dtype  [?,?,?,?]
+//
+// where
+//
+//	dtype          uint8, int32, int64, float16, bfloat16, float32, float64
+//	interpolation  string
+func ImageProjectiveTransform(s *Scope, images Output, transforms Output, interpolation string) Output {
+	return out(s.Add("ImageProjectiveTransform", []Arg{One(images), One(transforms)}, opdef.Attrs{"interpolation": interpolation}), 0)
+}
+
 // ImageProjectiveTransformV2Attr is an optional argument of [ImageProjectiveTransformV2].
 type ImageProjectiveTransformV2Attr func(opdef.Attrs)
 

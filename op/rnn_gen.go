@@ -219,6 +219,22 @@ func GRUBlockCellGrad(s *Scope, x Output, hPrev Output, wRu Output, wC Output, b
 	return out(node, 0), out(node, 1), out(node, 2), out(node, 3)
 }
 
+// GatherTree computes the full beams of a beam search from the ids and the parents of each step. Values after end_token, and from max_sequence_lengths on, are end_token. From tf.contrib.seq2seq of TensorFlow 1.5 to 1.15.
+//
+//	stepIds             T      [?,?,?]
+//	parentIds           T      [?,?,?]
+//	maxSequenceLengths  int32  [?]
+//	endToken            T      []
+//	→
+//	beams               T      [?,?,?]
+//
+// where
+//
+//	T  int32
+func GatherTree(s *Scope, stepIds Output, parentIds Output, maxSequenceLengths Output, endToken Output) Output {
+	return out(s.Add("GatherTree", []Arg{One(stepIds), One(parentIds), One(maxSequenceLengths), One(endToken)}, nil), 0)
+}
+
 // LSTMBlockCellAttr is an optional argument of [LSTMBlockCell].
 type LSTMBlockCellAttr func(opdef.Attrs)
 

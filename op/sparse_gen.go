@@ -587,6 +587,57 @@ func SparseDenseCwiseMul(s *Scope, spIndices Output, spValues Output, spShape Ou
 	return out(s.Add("SparseDenseCwiseMul", []Arg{One(spIndices), One(spValues), One(spShape), One(dense)}, nil), 0)
 }
 
+// SparseFeatureCross computes the crosses of the features in each row, as strings or as hashes. From tf.contrib.layers of TensorFlow 0.12 to 1.15.
+//
+//	indices        N tensors of int64
+//	values         tensors of the types sparse_types
+//	shapes         N tensors of int64
+//	dense          tensors of the types dense_types
+//	→
+//	outputIndices  int64
+//	outputValues   outType
+//	outputShape    int64
+//
+// where
+//
+//	N             int, at least 0
+//	hashedOutput  bool
+//	numBuckets    int, at least 0
+//	sparse_types  int64, string
+//	dense_types   int64, string
+//	outType       int64, string
+//	internalType  int64, string
+func SparseFeatureCross(s *Scope, indices []Output, values []Output, shapes []Output, dense []Output, hashedOutput bool, numBuckets int64, outType tensor.DType, internalType tensor.DType) (outputIndices Output, outputValues Output, outputShape Output) {
+	node := s.Add("SparseFeatureCross", []Arg{Many(indices), Many(values), Many(shapes), Many(dense)}, opdef.Attrs{"hashed_output": hashedOutput, "num_buckets": numBuckets, "out_type": outType, "internal_type": internalType})
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// SparseFeatureCrossV2 computes the crosses of the features in each row, as strings or as hashes. From tf.contrib.layers of TensorFlow 0.12 to 1.15.
+//
+//	indices        N tensors of int64
+//	values         tensors of the types sparse_types
+//	shapes         N tensors of int64
+//	dense          tensors of the types dense_types
+//	→
+//	outputIndices  int64
+//	outputValues   outType
+//	outputShape    int64
+//
+// where
+//
+//	N             int, at least 0
+//	hashedOutput  bool
+//	numBuckets    int, at least 0
+//	hashKey       int
+//	sparse_types  int64, string
+//	dense_types   int64, string
+//	outType       int64, string
+//	internalType  int64, string
+func SparseFeatureCrossV2(s *Scope, indices []Output, values []Output, shapes []Output, dense []Output, hashedOutput bool, numBuckets int64, hashKey int64, outType tensor.DType, internalType tensor.DType) (outputIndices Output, outputValues Output, outputShape Output) {
+	node := s.Add("SparseFeatureCrossV2", []Arg{Many(indices), Many(values), Many(shapes), Many(dense)}, opdef.Attrs{"hashed_output": hashedOutput, "num_buckets": numBuckets, "hash_key": hashKey, "out_type": outType, "internal_type": internalType})
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // SparseFillEmptyRows fills each row without elements with a default value.
 //
 //	indices            int64  [?,?]

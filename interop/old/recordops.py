@@ -2,7 +2,7 @@
 
     ENVIRONMENT/bin/python interop/old/recordops.py array > internal/kernels/array/testdata/old.txt
 
-It runs in an environment of TensorFlow 0.12 to 1.8. The argument names one of the lists below.
+It runs in an environment of TensorFlow 0.12 to 1.15. The argument names one of the lists below.
 """
 
 from __future__ import print_function
@@ -127,7 +127,67 @@ def exponential():
     yield "MatrixExponential", {"T": np.float64}, [np.zeros((2, 2))], {}
 
 
+def strings(*rows):
+    return np.array(rows, object)
+
+
+def crosses():
+    from tensorflow.contrib.layers.ops import gen_sparse_feature_cross_op  # noqa: F401
+
+    at, shape = ints([0, 0], [0, 1], [1, 0], dtype=np.int64), ints(2, 2, dtype=np.int64)
+    words, pairs = strings("b", "a", "c"), strings(["x", "y"], ["z", "w"])
+    few, small = ints([0, 0], [1, 0], dtype=np.int64), ints(2, 1, dtype=np.int64)
+    numbers, column = ints(7, -3, dtype=np.int64), ints([5], [6], dtype=np.int64)
+    i, t = np.int64, object
+    for sparse, dense, inputs in (
+        ([t], [t], [at, words, shape, pairs]),
+        ([i, t], [], [few, at, numbers, words, small, shape]),
+        ([i], [i, t], [few, numbers, small, column, pairs]),
+        ([], [i], [column]),
+    ):
+        attrs = {"N": len(sparse), "sparse_types": sparse, "dense_types": dense}
+        attrs["internal_type"] = i if i in sparse + dense else t
+        for hashed, buckets in ((False, 0), (True, 0), (True, 100)):
+            attrs.update(hashed_output=hashed, num_buckets=buckets, out_type=i if hashed else t)
+            yield "SparseFeatureCross", dict(attrs), inputs, {}
+            yield "SparseFeatureCrossV2", dict(attrs, hash_key=0xDECAFCAFFE), inputs, {}
+
+
+def gathertree():
+    from tensorflow.contrib.seq2seq.python.ops import beam_search_ops  # noqa: F401
+
+    step = [[[1, 2, 3], [4, 5, 6]], [[4, 5, 6], [7, 8, 9]], [[7, 8, 9], [1, 2, 3]]]
+    step = ints(*(step + [[[11, 12, 13], [3, 2, 10]]]))
+    parent = [[[0, 0, 0], [0, 1, 2]], [[0, 2, 1], [1, 0, 2]], [[2, 1, 2], [0, 0, 1]]]
+    parent = ints(*(parent + [[[0, 1, 1], [2, 1, 1]]]))
+    attrs = {"T": np.int32}
+    for lengths, end in (((3, 4), 10), ((2, 4), 10), ((5, 3), 10), ((0, 1), 10), ((4, 4), 7)):
+        yield "GatherTree", attrs, [step, parent, ints(*lengths), scalar(end, np.int32)], {}
+    for change in (-1, 4):
+        for lengths in ((4, 4), (1, 2)):
+            inputs = [step, parent + change, ints(*lengths), scalar(10, np.int32)]
+            yield "GatherTree", attrs, inputs, {}
+
+
+def projective():
+    from tensorflow.contrib.image.ops import gen_image_ops  # noqa: F401
+
+    for dtype in (np.uint8, np.int32, np.int64, np.float32, np.float64):
+        pictures = image(dtype, 1, (2, 3, 4, 2))
+        for kind in ("NEAREST", "BILINEAR"):
+            for transforms in (
+                [[1, 0, 1, 0, 1, 0, 0, 0]],
+                [[1, 0, 0.4, 0, 1, -0.25, 0, 0], [0.8, 0.2, 0, -0.1, 1.1, 0.3, 0.05, 0.02]],
+            ):
+                inputs = [pictures, np.array(transforms, np.float32)]
+                options = {"tol": 1e-3} if dtype in (np.float32, np.float64) else {}
+                attrs = {"dtype": dtype, "interpolation": kind}
+                yield "ImageProjectiveTransform", attrs, inputs, options
+
+
 def type_name(dtype):
+    if dtype == object:
+        return "string"
     return tf.as_dtype(dtype).name.replace("float32", "float").replace("float64", "double")
 
 
@@ -136,6 +196,10 @@ def text(x):
         values = " ".join(text(v) for v in x.ravel())
         shape = ",".join(map(str, x.shape))
         return ("%s [%s] %s" % (type_name(x.dtype), shape, values)).strip()
+    if isinstance(x, list):
+        return "[%s]" % ",".join(text(v) for v in x)
+    if isinstance(x, (bytes, str)):
+        return '"%s"' % (x if isinstance(x, str) else x.decode())
     if isinstance(x, (bool, np.bool_)):
         return str(x).lower()
     if isinstance(x, type):
@@ -147,6 +211,10 @@ def text(x):
     return str(x)
 
 
+def enum(dtype):
+    return tf.as_dtype(object if dtype == np.object_ else dtype).as_datatype_enum
+
+
 def node(graph, name, op, attrs, inputs):
     n = graph.node.add(name=name, op=op)
     n.input.extend(inputs)
@@ -155,10 +223,14 @@ def node(graph, name, op, attrs, inputs):
             n.attr[key].b = value
         elif isinstance(value, int):
             n.attr[key].i = value
+        elif isinstance(value, str):
+            n.attr[key].s = value.encode()
+        elif isinstance(value, list):
+            n.attr[key].list.type.extend(enum(v) for v in value)
         elif isinstance(value, np.ndarray):
             n.attr[key].tensor.CopyFrom(tf.contrib.util.make_tensor_proto(value))
         else:
-            n.attr[key].type = tf.as_dtype(value).as_datatype_enum
+            n.attr[key].type = enum(value)
 
 
 def run(op, attrs, inputs):
@@ -183,7 +255,8 @@ def run(op, attrs, inputs):
 def main():
     print("# Recorded from TensorFlow %s on CPU by interop/old/recordops.py." % tf.VERSION)
     for op, attrs, inputs, options in globals()[sys.argv[1]]():
-        print("\ncase %s %s" % (op, " ".join("%s=%s" % (k, text(v)) for k, v in sorted(attrs.items()))))
+        words = ["%s=%s" % (k, text(v).replace('"', "'")) for k, v in sorted(attrs.items())]
+        print("\ncase %s %s" % (op, " ".join(words)))
         for value in inputs:
             print("in", text(value))
         if "tol" in options:

@@ -16,7 +16,7 @@ func init() {
 	attrs := []string{
 		"dtype: {uint8, int32, int64, float16, bfloat16, float32, float64}", "interpolation: string", "fill_mode: string = 'CONSTANT'",
 	}
-	project := func(name, doc string, in []string) {
+	project := func(name, doc string, in, attrs []string) {
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{Name: name, Doc: doc, In: in, Out: out, Attrs: attrs, Shape: projectiveShape},
 			Kernels: kernel.ByType("dtype", kernel.Table{
@@ -30,14 +30,19 @@ func init() {
 	}
 	const doc = "Computes a projective transform of images. Output pixel (x, y) is the input pixel at " +
 		"((a0*x + a1*y + a2)/k, (b0*x + b1*y + b2)/k), k = c0*x + c1*y + 1, for transforms [a0, a1, a2, b0, b1, b2, c0, c1]"
-	project("ImageProjectiveTransformV2", doc+". Points outside of the image are 0, or follow fill_mode.", in)
-	project("ImageProjectiveTransformV3", doc+". Points outside of the image are fill_value, or follow fill_mode.", append(in[:3:3], "fill_value: float32"))
+	project("ImageProjectiveTransformV2", doc+". Points outside of the image are 0, or follow fill_mode.", in, attrs)
+	project("ImageProjectiveTransformV3", doc+". Points outside of the image are fill_value, or follow fill_mode.", append(in[:3:3], "fill_value: float32"), attrs)
+	project("ImageProjectiveTransform", doc+". Points outside of the image are 0. From tf.contrib.image of TensorFlow 1.4 to 1.15.", in[:2], attrs[:2])
 }
 
 func projectiveShape(c *opdef.ShapeContext) error {
 	images, err := opdef.WithRank(c.In[0], 4)
 	if err != nil {
 		return err
+	}
+	if len(c.In) < 3 {
+		c.Out[0] = images
+		return nil
 	}
 	return sizedShape(c, images.Dim(0), 2, images.Dim(3))
 }
@@ -112,8 +117,12 @@ func newProjective[T tensor.Elem](conv conversion[T]) kernel.New {
 		default:
 			return nil, status.InvalidArgumentf("Invalid interpolation %s. Supported types: NEAREST, BILINEAR", kind)
 		}
-		if p.border = borders[c.Attrs.String("fill_mode")]; p.border == nil {
-			return nil, status.InvalidArgumentf("Invalid mode %s. Supported types: REFLECT, WRAP, CONSTANT, NEAREST", c.Attrs.String("fill_mode"))
+		mode, given := c.Attrs["fill_mode"].(string)
+		if !given {
+			mode = "CONSTANT"
+		}
+		if p.border = borders[mode]; p.border == nil {
+			return nil, status.InvalidArgumentf("Invalid mode %s. Supported types: REFLECT, WRAP, CONSTANT, NEAREST", mode)
 		}
 		return p, nil
 	}
@@ -127,16 +136,23 @@ type projective[T tensor.Elem] struct {
 
 // Compute implements [kernel.Kernel].
 func (p *projective[T]) Compute(ctx *kernel.Context) error {
-	images, transforms, size := ctx.Input(0), ctx.Input(1), ctx.Input(2)
+	images, transforms := ctx.Input(0), ctx.Input(1)
 	switch {
 	case images.Rank() != 4:
 		return status.InvalidArgumentf("Input images must have rank 4")
 	case transforms.Rank() != 2 || transforms.Dim(1) != 8 || transforms.Dim(0) != 1 && transforms.Dim(0) != images.Dim(0):
 		return status.InvalidArgumentf("Input transform should be num_images x 8 or 1 x 8")
-	case size.Rank() != 1:
-		return status.InvalidArgumentf("output shape must be 1-dimensional%v", size.Shape())
-	case size.Dim(0) != 2:
-		return status.InvalidArgumentf("output shape must have two elements%v", size.Shape())
+	}
+	height, width := images.Dim(1), images.Dim(2)
+	if ctx.NumInputs() > 2 {
+		size := ctx.Input(2)
+		switch {
+		case size.Rank() != 1:
+			return status.InvalidArgumentf("output shape must be 1-dimensional%v", size.Shape())
+		case size.Dim(0) != 2:
+			return status.InvalidArgumentf("output shape must have two elements%v", size.Shape())
+		}
+		height, width = int(tensor.Values[int32](size)[0]), int(tensor.Values[int32](size)[1])
 	}
 	var fill T
 	if ctx.NumInputs() > 3 {
@@ -146,7 +162,6 @@ func (p *projective[T]) Compute(ctx *kernel.Context) error {
 		}
 		fill = p.from(tensor.Values[float32](v)[0])
 	}
-	height, width := int(tensor.Values[int32](size)[0]), int(tensor.Values[int32](size)[1])
 	if height <= 0 || width <= 0 {
 		return status.InvalidArgumentf("output dimensions must be positive")
 	}

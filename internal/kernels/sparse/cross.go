@@ -24,23 +24,36 @@ func init() {
 	out := func(values string) []string {
 		return []string{"output_indices: int64", "output_values: " + values, "output_shape: int64"}
 	}
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SparseCross",
-			Doc:  "Computes the crosses of the features in each row, as strings or as hashes.", In: in, Out: out("out_type"),
-			Attrs: []string{attrs[0], "hashed_output: bool", "num_buckets: int >= 0", "hash_key: int", attrs[1], attrs[2], "out_type: {int64, string}",
-				"internal_type: {int64, string}"},
-			Shape: shape,
-		},
-		Kernels: kernel.ByType("out_type", kernel.Table{
-			tensor.String: newCross(func(_ *kernel.Context, _ opdef.Attrs, columns []*featurecross.Column) (featurecross.Combination[string], error) {
-				return featurecross.Join(columns, featurecross.Separator), nil
+	either := func(name, doc string, in []string, more []string, hash func(attrs opdef.Attrs, columns []*featurecross.Column) featurecross.Combination[int64]) {
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{
+				Name: name, Doc: doc, In: in, Out: out("out_type"),
+				Attrs: slices.Concat([]string{attrs[0], "hashed_output: bool", "num_buckets: int >= 0"}, more,
+					attrs[1:], []string{"out_type: {int64, string}", "internal_type: {int64, string}"}),
+				Shape: shape,
+			},
+			Kernels: kernel.ByType("out_type", kernel.Table{
+				tensor.String: newCross(func(_ *kernel.Context, _ opdef.Attrs, columns []*featurecross.Column) (featurecross.Combination[string], error) {
+					return featurecross.Join(columns, featurecross.Separator), nil
+				}),
+				tensor.Int64: newCross(func(_ *kernel.Context, attrs opdef.Attrs, columns []*featurecross.Column) (featurecross.Combination[int64], error) {
+					return hash(attrs, columns), nil
+				}),
 			}),
-			tensor.Int64: newCross(func(_ *kernel.Context, attrs opdef.Attrs, columns []*featurecross.Column) (featurecross.Combination[int64], error) {
-				return featurecross.Hash(columns, uint64(attrs.Int("hash_key")), int64(attrs.Int("num_buckets"))), nil
-			}),
-		}),
-	})
+		})
+	}
+	keyed := func(attrs opdef.Attrs, columns []*featurecross.Column) featurecross.Combination[int64] {
+		return featurecross.Hash(columns, uint64(attrs.Int("hash_key")), int64(attrs.Int("num_buckets")))
+	}
+	combined := func(attrs opdef.Attrs, columns []*featurecross.Column) featurecross.Combination[int64] {
+		return featurecross.CombinedHash(columns, int64(attrs.Int("num_buckets")))
+	}
+	const doc = "Computes the crosses of the features in each row, as strings or as hashes."
+	const contrib = doc + " From tf.contrib.layers of TensorFlow 0.12 to 1.15."
+	old := append(in[:3:3], "dense: dense_types")
+	either("SparseCross", doc, in, []string{"hash_key: int"}, keyed)
+	either("SparseFeatureCross", contrib, old, nil, combined)
+	either("SparseFeatureCrossV2", contrib, old, []string{"hash_key: int"}, keyed)
 	kernel.RegisterNew(opdef.Def{
 		Name: "SparseCrossV2",
 		Doc:  "Computes the crosses of the features in each row, as strings joined by a separator.",

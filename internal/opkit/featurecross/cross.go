@@ -155,6 +155,24 @@ func Hash(columns []*Column, seed uint64, buckets int64) Combination[int64] {
 	}
 }
 
+// CombinedHash is Hash with the seed and the way of combination that TensorFlow had first.
+func CombinedHash(columns []*Column, buckets int64) Combination[int64] {
+	const seed = 0xDECAFCAFFE
+	return func(at []int64) int64 {
+		sum := uint64(seed)
+		for k, c := range columns {
+			h := uint64(0)
+			if c.texts != nil {
+				h = farmhash.Fingerprint64([]byte(c.texts[at[k]]))
+			} else {
+				h = uint64(c.ints[at[k]])
+			}
+			sum ^= h + 0x9e3779b97f4a7800 + sum<<10 + uint64(int64(sum)>>4) // keeps the sign, as there
+		}
+		return bucket(sum, buckets)
+	}
+}
+
 // KeyedHash is Hash without a seed. Strong hashes use the key.
 func KeyedHash(columns []*Column, key [2]uint64, strong bool, buckets int64) Combination[int64] {
 	return func(at []int64) int64 {

@@ -1,6 +1,7 @@
 package ophistory_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/weft-ml/weft/internal/opkit/ophistory"
@@ -102,10 +103,17 @@ func TestAttrSince(t *testing.T) {
 	}
 }
 
+// contrib lists operations of tf.contrib. A task of any old release has them if its program has
+// loaded their library, so the table does not say.
+var contrib = []string{"GatherTree", "ImageProjectiveTransform", "SparseFeatureCross", "SparseFeatureCrossV2"}
+
 // TestRegistryIsKnown fails if an operation is registered that the table lacks: the table must then
 // be made from a newer TensorFlow.
 func TestRegistryIsKnown(t *testing.T) {
 	for _, name := range kernel.Default.Names() {
+		if slices.Contains(contrib, name) {
+			continue
+		}
 		if _, known := ophistory.OpSince(name); !known {
 			t.Errorf("no release has %s", name)
 		}
