@@ -25,6 +25,8 @@ type eagerClient struct {
 	id     uint64
 	device string
 	def    *pb.ServerDef
+	// devices of all tasks; nil for one made up for each
+	devices []*pb.DeviceAttributes
 }
 
 // newEagerClient returns a client of the first task of a cluster of workers.
@@ -46,10 +48,12 @@ func (c *eagerClient) call(method string, req any) error {
 }
 
 func (c *eagerClient) create() error {
-	var devices []*pb.DeviceAttributes
+	devices := slices.Clone(c.devices)
 	for i := range c.def.GetCluster().GetJob()[0].GetTasks() {
 		name := cluster.Task{Job: "worker", Index: int(i)}.String() + "/device:CPU:0"
-		devices = append(devices, &pb.DeviceAttributes{Name: name, DeviceType: "CPU", Incarnation: uint64(i) + 1})
+		if c.devices == nil {
+			devices = append(devices, &pb.DeviceAttributes{Name: name, DeviceType: "CPU", Incarnation: uint64(i) + 1})
+		}
 	}
 	return c.call(rpc.MethodCreateContext, &pb.CreateContextRequest{ContextId: c.id, ServerDef: c.def, ClusterDeviceAttributes: devices})
 }

@@ -111,42 +111,131 @@ func TestPackedHandle(t *testing.T) {
 	wantError(t, "a packed input of an operation", c.enqueue(c.operation(6, "AddV2", packed(2), value(t, 1))), status.InvalidArgument, "")
 }
 
-// The operation timeout of a context ends parts of functions on other tasks.
-func TestEagerOperationTimeout(t *testing.T) {
+// twoWorkers returns clients of both tasks of a cluster, with a context on each.
+func twoWorkers(t *testing.T, config *pb.ConfigProto) []*eagerClient {
+	t.Helper()
 	cl, err := server.StartCluster(map[string]int{"worker": 2}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := cl.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
-	}()
-	conns := make([]*eagerClient, 2)
-	for i := range conns {
+	})
+	clients := make([]*eagerClient, 2)
+	var devices []*pb.DeviceAttributes
+	for i := range clients {
 		s := cl.Server("worker", i)
 		conn, err := rpc.Dial(s.Address())
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
-		conns[i] = newEagerClient(t, conn, s.Cluster(), 7)
-		conns[i].def.TaskIndex = int32(i)
-		conns[i].def.DefaultSessionConfig = &pb.ConfigProto{OperationTimeoutInMs: 50}
-		if err := conns[i].create(); err != nil {
+		t.Cleanup(func() { conn.Close() })
+		clients[i] = newEagerClient(t, conn, s.Cluster(), 7)
+		clients[i].def.TaskIndex, clients[i].def.DefaultSessionConfig = int32(i), config
+		task, err := rpc.NewWorkerClient(conn, "worker").GetStatus(t.Context(), &pb.GetStatusRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		devices = append(devices, task.GetDeviceAttributes()...)
+	}
+	for _, c := range clients {
+		c.devices = devices
+		if err := c.create(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	const other = "/job:worker/task:1"
+	return clients
+}
+
+// other is the second task, as nodes of functions name it.
+const other = "/job:worker/task:1"
+
+// The operation timeout of a context ends parts of functions on other tasks.
+func TestEagerOperationTimeout(t *testing.T) {
+	c := twoWorkers(t, &pb.ConfigProto{OperationTimeoutInMs: 50})[0]
 	types := &pb.AttrValue{Value: &pb.AttrValue_List{List: &pb.AttrValue_ListValue{Type: []pb.DataType{pb.DataType_DT_FLOAT}}}}
+	attrs := map[string]*pb.AttrValue{"component_types": types}
 	wait := &pb.FunctionDef{
 		Signature: &pb.OpDef{Name: "Wait", OutputArg: []*pb.OpDef_ArgDef{floatArg("y")}, IsStateful: true},
 		NodeDef: []*pb.NodeDef{
-			{Name: "queue", Op: "FIFOQueueV2", Device: other, Attr: map[string]*pb.AttrValue{"component_types": types}},
-			{Name: "take", Op: "QueueDequeueV2", Input: []string{"queue:handle:0"}, Device: other, Attr: map[string]*pb.AttrValue{"component_types": types}},
+			{Name: "queue", Op: "FIFOQueueV2", Device: other, Attr: attrs},
+			{Name: "take", Op: "QueueDequeueV2", Input: []string{"queue:handle:0"}, Device: other, Attr: attrs},
 		},
 		Ret: map[string]string{"y": "take:components:0"},
 	}
-	err = conns[0].enqueue(registerFunction(wait), conns[0].callFunction(1, "Wait"))
+	err := c.enqueue(registerFunction(wait), c.callFunction(1, "Wait"))
 	wantError(t, "a queue that stays empty", err, status.DeadlineExceeded, "Deadline Exceeded")
+}
+
+// A kernel calls a function with a part on another task.
+func TestNestedFunctionAcrossTasks(t *testing.T) {
+	c := twoWorkers(t, nil)[0]
+	add := map[string]*pb.AttrValue{"T": typeAttr(pb.DataType_DT_FLOAT)}
+	across := &pb.FunctionDef{
+		Signature: &pb.OpDef{Name: "Across", InputArg: []*pb.OpDef_ArgDef{floatArg("x")}, OutputArg: []*pb.OpDef_ArgDef{floatArg("y")}},
+		NodeDef: []*pb.NodeDef{
+			{Name: "there", Op: "AddV2", Input: []string{"x", "x"}, Device: other, Attr: add},
+			{Name: "here", Op: "AddV2", Input: []string{"there:z:0", "x"}, Attr: add},
+		},
+		Ret: map[string]string{"y": "here:z:0"},
+	}
+	call := c.operation(2, "PartitionedCall", c.input(1))
+	types := &pb.AttrValue{Value: &pb.AttrValue_List{List: &pb.AttrValue_ListValue{Type: []pb.DataType{pb.DataType_DT_FLOAT}}}}
+	call.GetOperation().Attrs = map[string]*pb.AttrValue{
+		"Tin": types, "Tout": types, "f": {Value: &pb.AttrValue_Func{Func: &pb.NameAttrList{Name: "Across"}}},
+	}
+	if err := c.enqueue(registerFunction(across), c.operation(1, "AddV2", value(t, 1), value(t, 2))); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := c.enqueue(call); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.read(2); got != 9 {
+			t.Fatalf("got %v, want three times 3", got)
+		}
+	}
+}
+
+// A result has the device of the node that it comes from, if only identities are between them.
+func TestDeviceOfResult(t *testing.T) {
+	c := twoWorkers(t, nil)[0]
+	float := map[string]*pb.AttrValue{"T": typeAttr(pb.DataType_DT_FLOAT)}
+	f := &pb.FunctionDef{
+		Signature: &pb.OpDef{Name: "There", InputArg: []*pb.OpDef_ArgDef{floatArg("x")}, OutputArg: []*pb.OpDef_ArgDef{floatArg("y")}},
+		NodeDef: []*pb.NodeDef{
+			{Name: "sum", Op: "AddV2", Input: []string{"x", "x"}, Device: other, Attr: float},
+			{Name: "same", Op: "Identity", Input: []string{"sum:z:0"}, Attr: float},
+		},
+		Ret: map[string]string{"y": "same:output:0"},
+	}
+	if err := c.enqueue(registerFunction(f), c.operation(1, "AddV2", value(t, 1), value(t, 2))); err != nil {
+		t.Fatal(err)
+	}
+	req := &pb.EnqueueRequest{ContextId: c.id, Queue: []*pb.QueueItem{c.callFunction(2, "There", c.input(1))}}
+	resp, err := rpc.NewWorkerClient(c.conn, "worker").Enqueue(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "/job:worker/replica:0/task:1/device:CPU:0"
+	if got := resp.GetQueueResponse()[0].GetDevice(); len(got) != 1 || got[0] != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A dataset of the client has no content when it arrives.
+func TestForeignDataset(t *testing.T) {
+	s, conn := plainWorker(t)
+	c := newEagerClient(t, conn, s.Cluster(), 7)
+	if err := c.create(); err != nil {
+		t.Fatal(err)
+	}
+	send := &pb.SendTensorOp{OpId: 1, DeviceName: c.device, Tensors: []*pb.TensorProto{{
+		Dtype: pb.DataType_DT_VARIANT, TensorShape: &pb.TensorShapeProto{},
+		VariantVal: []*pb.VariantTensorDataProto{{TypeName: "tensorflow::DatasetVariantWrapper"}},
+	}}}
+	err := c.enqueue(&pb.QueueItem{Item: &pb.QueueItem_SendTensor{SendTensor: send}})
+	wantError(t, "a dataset", err, status.InvalidArgument, "Unable to parse tensor proto")
 }

@@ -20,7 +20,27 @@ type captured struct {
 // function returns the function of an attribute with the captured inputs in an argument.
 func (n *node) function(ctx *kernel.Context, attr, arg string) (*captured, error) {
 	last, err := n.inputs(ctx, arg)
-	return &captured{n.functions[attr], last, n.Op.Name}, err
+	if err != nil {
+		return nil, err
+	}
+	f := n.functions[attr]
+	if slices.ContainsFunc(last, func(t tensor.Tensor) bool { return isElsewhere(&t, ctx.Device.Name) }) {
+		if f, err = n.Functions.InstantiateAcross(n.Attrs.Func(attr)); err != nil {
+			last.release()
+			return nil, err
+		}
+	}
+	return &captured{f, last, n.Op.Name}, nil
+}
+
+// isElsewhere reports whether a tensor is a resource on another device. The nodes of a function
+// that use it run there.
+func isElsewhere(t *tensor.Tensor, device string) bool {
+	if t.DType() != tensor.Resource || t.NumElements() == 0 {
+		return false
+	}
+	h := tensor.Values[*tensor.Handle](t)[0]
+	return h != nil && h.Device != "" && h.Device != device
 }
 
 // call calls the function with its first arguments, which it takes over, and waits for the results.

@@ -78,7 +78,7 @@ func newContext(ctx context.Context, s *Service, req *pb.CreateContextRequest) (
 func (c *Context) newRuntime(lib *graph.Library) *function.Runtime {
 	devices := c.scope.Devices()
 	return function.NewRuntime(lib, function.Config{
-		Device: devices[0], Devices: devices, Cluster: cluster{c.scope.Remote()}, Kernels: c.service.Kernels,
+		Device: devices[0], Devices: devices, Cluster: &nested{c, c.scope.Remote()}, WholeParts: true, Kernels: c.service.Kernels,
 		GraphVersion: graph.ProducerVersion, Log: c.service.Log,
 	})
 }

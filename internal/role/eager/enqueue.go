@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -91,6 +92,10 @@ func (c *Context) sendTensor(p *pb.SendTensorOp) error {
 	values := make([]tensor.Tensor, 0, len(p.GetTensors()))
 	for _, t := range p.GetTensors() {
 		v, err := pbconv.TensorFromProto(t)
+		if err == nil && hasForeignDataset(&v) {
+			v.Release()
+			err = status.InvalidArgumentf("Unable to parse tensor proto")
+		}
 		if err != nil {
 			for i := range values {
 				values[i].Release()
@@ -100,6 +105,18 @@ func (c *Context) sendTensor(p *pb.SendTensorOp) error {
 		values = append(values, v)
 	}
 	return c.store(p.GetOpId(), nil, values)
+}
+
+// hasForeignDataset reports whether a tensor holds a dataset of another process. TensorFlow's
+// clients send such a value without its content, and expect that it is refused.
+func hasForeignDataset(t *tensor.Tensor) bool {
+	if t.DType() != tensor.Variant {
+		return false
+	}
+	return slices.ContainsFunc(tensor.Values[tensor.VariantValue](t), func(v tensor.VariantValue) bool {
+		encoded, ok := v.Value.(tensor.EncodedVariant)
+		return ok && encoded.TypeName == "tensorflow::DatasetVariantWrapper"
+	})
 }
 
 // sendPackedHandle makes one handle of several.

@@ -9,7 +9,6 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/runtime/function"
-	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -139,14 +138,12 @@ func (f *call) input(i int) (*pb.Operation_Input, error) {
 // take records the results of a part.
 func (f *call) take(p *remotePart, resp *pb.RunComponentFunctionResponse) error {
 	if f.op.GetId() < 0 {
-		if len(resp.GetTensor()) != len(p.Rets) {
-			return status.Internalf("%s returned %d tensors for %d results", p.task, len(resp.GetTensor()), len(p.Rets))
+		values, err := valuesOf(p.task, resp, len(p.Rets))
+		if err != nil {
+			return err
 		}
 		for k, i := range p.Rets {
-			var err error
-			if f.rets[i], err = pbconv.TensorFromProto(resp.GetTensor()[k]); err != nil {
-				return err
-			}
+			f.rets[i] = values[k]
 		}
 		return nil
 	}
@@ -179,23 +176,4 @@ func (c *Context) cleanupOn(task string, step int64) {
 			s.Log.Debug("a task did not clean up the step of a function", "step", step, "task", task, "error", err)
 		}
 	})
-}
-
-// cluster has the devices of other tasks. It implements function.Cluster.
-type cluster struct{ devices map[string]uint64 }
-
-// Devices implements function.Cluster.
-func (c cluster) Devices() map[string]uint64 { return c.devices }
-
-// Register implements function.Cluster.
-func (cluster) Register(_ context.Context, task string, _ *graph.Graph) (string, error) {
-	return "", status.Unimplementedf("a function that is called within a loop or dataset cannot have a part on another task (%s)", task)
-}
-
-// Deregister implements function.Cluster.
-func (cluster) Deregister(string, string) {}
-
-// Begin implements function.Cluster.
-func (cluster) Begin(*kernel.Step) (function.Step, error) {
-	return nil, status.Unimplementedf("a function that is called within a loop or dataset cannot have a part on another task")
 }

@@ -55,7 +55,7 @@ func (r *Runtime) compileLayout(fn opdef.Func, parts map[string]*graph.Graph, ar
 		g := parts[at]
 		d := r.set.local(at)
 		if d == nil {
-			p, err := newRemotePart(at, g)
+			p, err := newRemotePart(at, g, r.set.cfg.WholeParts)
 			if err != nil {
 				return nil, err
 			}

@@ -18,7 +18,8 @@ type Cluster interface {
 	// incarnations by full name. The caller must not modify the map.
 	Devices() map[string]uint64
 	// Register registers a graph with a task and returns a handle. All nodes of the graph are
-	// assigned to devices of the task.
+	// assigned to devices of the task. The _Arg and _Retval nodes are numbered within the graph if
+	// Config.WholeParts is set; otherwise _Recv and _Send nodes replace them.
 	Register(ctx context.Context, task string, g *graph.Graph) (string, error)
 	// Deregister drops a graph. It does not wait long: a task that is unreachable keeps the graph.
 	Deregister(task, handle string)
@@ -30,7 +31,8 @@ type Cluster interface {
 type Step interface {
 	kernel.Rendezvous
 	// Run runs a registered graph on another task. It borrows args, which the graph receives under
-	// keys, and returns the results under the keys of rets, with their references.
+	// keys, and returns the results under the keys of rets, with their references. The keys are ""
+	// if Config.WholeParts is set.
 	Run(ctx context.Context, task, handle string, keys []string, args []tensor.Tensor, rets []string) ([]tensor.Tensor, error)
 	// Fail ends all waits for tensors of the step with an error.
 	Fail(err error)
@@ -54,12 +56,18 @@ type terminals struct {
 	keys    []string
 }
 
-// newRemotePart takes over a graph. It replaces the nodes of arguments and results by nodes that
-// receive and send them.
-func newRemotePart(task string, g *graph.Graph) (*remotePart, error) {
+// newRemotePart takes over a graph. Unless the part is to stay whole, it replaces the nodes of
+// arguments and results by nodes that receive and send them.
+func newRemotePart(task string, g *graph.Graph, whole bool) (*remotePart, error) {
 	p := &remotePart{task: task, graph: g, lock: make(chan struct{}, 1)}
 	p.lock <- struct{}{}
 	g.Versions = graph.Versions{Producer: graph.ProducerVersion, MinConsumer: graph.MinConsumerVersion}
+	if whole {
+		p.args.indices, p.rets.indices = terminalsOf(g)
+		p.args.keys, p.rets.keys = make([]string, len(p.args.indices)), make([]string, len(p.rets.indices))
+		renumber(g, p.args.indices, p.rets.indices)
+		return p, nil
+	}
 	for _, n := range slices.Collect(g.Nodes()) {
 		var err error
 		switch n.Op.Name {

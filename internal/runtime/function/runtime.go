@@ -37,6 +37,8 @@ type Config struct {
 	Devices []*kernel.Device
 	// Cluster runs parts of functions on other tasks; nil if there are none.
 	Cluster Cluster
+	// WholeParts says that Cluster takes graphs with _Arg and _Retval nodes.
+	WholeParts bool
 	// Kernels is the registry of kernels and operations; nil for kernel.Default.
 	Kernels *kernel.Registry
 	// GraphVersion is the producer version of the graph, in TensorFlow's numbering.
