@@ -12,6 +12,7 @@ import shlex
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 from interop import cluster
@@ -32,7 +33,7 @@ class Starter:
     """
 
     def __init__(self, kind, log):
-        self.kind, self.log = kind, log
+        self.kind, self.log, self.lock = kind, log, threading.Lock()
         self.connection, there = multiprocessing.connection.Pipe()
         if os.fork() == 0:
             end_with_parent()
@@ -42,8 +43,9 @@ class Starter:
         there.close()
 
     def ask(self, *request):
-        self.connection.send(request)
-        return self.connection.recv()
+        with self.lock:
+            self.connection.send(request)
+            return self.connection.recv()
 
     def serve(self, connection):
         while True:
