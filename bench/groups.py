@@ -10,6 +10,7 @@ MODULES = (
     "contention",
     "transfers",
     "training",
+    "eager",
     "garbage",
     "memory",
     "scale",
