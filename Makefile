@@ -24,6 +24,14 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 H2SPEC_VERSION := v2.2.1+incompatible
 H2SPEC := $(TOOLS)/h2spec-$(H2SPEC_VERSION)
 
+# The generator of a client for sessions over HTTP.
+OAPI_CODEGEN_VERSION := v2.8.2
+OAPI_CODEGEN := $(TOOLS)/oapi-codegen-$(OAPI_CODEGEN_VERSION)
+
+# Tests of APIs over HTTP by their descriptions.
+SCHEMATHESIS_VERSION := 4.32.5
+SCHEMATHESIS := $(TOOLS)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
+
 # gRPC's library for Node, which "make interop" tests if it is there.
 GRPC_JS_VERSION := 1.13.4
 GRPC_JS := .tmp/node/grpc-js-$(GRPC_JS_VERSION)
@@ -118,6 +126,14 @@ interop: build $(VENV_READY) ## Test against a real TensorFlow, both directions 
 serving-guide: build ## Run the commands of the guides to serving models and to sessions over HTTP
 	interop/guide.sh docs/guides/serving.md
 	interop/guide.sh docs/guides/rest.md
+
+.PHONY: rest-client
+rest-client: build $(OAPI_CODEGEN) ## Train a network over HTTP with a client that is generated from the description
+	interop/restclient/run.sh bin/weft $(OAPI_CODEGEN)
+
+.PHONY: schemathesis
+schemathesis: build $(SCHEMATHESIS) ## Send random requests to the APIs over HTTP (ARGS="--max-examples 1000")
+	interop/schemathesis/run.sh bin/weft $(SCHEMATHESIS) $(ARGS)
 
 .PHONY: interop-old
 interop-old: build ## Run programs of TensorFlow 0.12, 1.4 and 1.15 (ARGS=--all, ARGS="-k queue -r 1.4 -c WTT")
@@ -222,6 +238,15 @@ $(GOLANGCI_LINT):
 	@mkdir -p $(TOOLS)
 	GOBIN=$(CURDIR)/$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 	mv $(TOOLS)/golangci-lint $@
+
+$(OAPI_CODEGEN):
+	@mkdir -p $(TOOLS)
+	GOBIN=$(CURDIR)/$(TOOLS) $(GO) install github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@$(OAPI_CODEGEN_VERSION)
+	mv $(TOOLS)/oapi-codegen $@
+
+$(SCHEMATHESIS):
+	$(PYTHON) -m venv $(@D)/..
+	$(@D)/python -m pip install --quiet schemathesis==$(SCHEMATHESIS_VERSION)
 
 $(GRPC_JS):
 	@mkdir -p .tmp/node

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -159,8 +160,16 @@ func (s *Server) load(ctx context.Context, model string, version int64, dir stri
 	return v, nil
 }
 
-// ServeHTTP implements [http.Handler].
+// ServeHTTP implements [http.Handler]. A panic is an internal error of its request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.config.Log.Error("panic in a handler", "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = w.Write(rest.ErrorBody(status.Internalf("panic while serving %s: %v", r.URL.Path, v)))
+		}
+	}()
 	switch path := r.URL.Path; {
 	case s.config.MetricsPath != "" && path == s.config.MetricsPath && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
@@ -169,6 +178,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.rest.ServeHTTP(w, r)
 	case oip.IsPath(path):
 		s.oip.ServeHTTP(w, r)
+	case s.serveDescription(w, r):
 	default:
 		http.NotFound(w, r)
 	}

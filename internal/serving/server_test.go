@@ -174,6 +174,9 @@ func TestREST(t *testing.T) {
 			`{"model_name":"m","model_version":"1","id":"7","outputs":[{"name":"y","datatype":"FP32","shape":[1,1],"data":[3.5]}]}`},
 		{"/v2/models/m/infer", `{"inputs": [{"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [1]}]}`, 400,
 			`{"error":"input 'x' of shape [1,2] has 1 elements, want 2"}`},
+		{"/v2/models/m/infer", `{"id": {}, "inputs": []}`, 400, `{"error":"the id of a request must be a string"}`},
+		{"/v2/models/m/infer", `{"inputs": [{"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [1, 1]}], "id": 3}`, 400,
+			`{"error":"the id of a request must be a string"}`},
 	} {
 		code, body := r.post(tt.path, tt.body)
 		if got := compact(t, body); code != tt.code || got != tt.want {

@@ -30,11 +30,12 @@ func parse(text, tail []byte) (q *jsonRequest, err error) {
 	if !ok || list.Kind() != jsondoc.Array {
 		return nil, status.InvalidArgumentf("the request has no list of inputs")
 	}
+	inputs := map[string]tensor.Tensor{}
 	q = &jsonRequest{binary: map[string]bool{}}
-	q.inputs = map[string]tensor.Tensor{}
+	q.inputs = inputs
 	defer func() {
 		if err != nil {
-			servable.Release(q.inputs)
+			servable.Release(inputs)
 		}
 	}()
 	if id, ok := doc.Member("id"); ok {

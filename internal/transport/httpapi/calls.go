@@ -72,20 +72,20 @@ func operations() []operation {
 	}
 	binary := func(o openapi.Operation) openapi.Operation { o.Binary = true; return o }
 	return []operation{
-		{row("POST", "/v1/sessions", "createSession", "sessions", "Start a session with a first graph", CreateSessionRequest{}, CreateSessionResponse{}),
+		{row("POST", "/v1/sessions", "createSession", "sessions", "Start a session with a first graph", CreateSessionRequest{}, CreateSessionResult{}),
 			rpc.MethodCreateSession, true, with(createSession)},
 		{row("DELETE", "/v1/sessions/{session}", "closeSession", "sessions", "End a session", nil, Empty{}, session),
 			rpc.MethodCloseSession, false, without(closeSession)},
 		{row("POST", "/v1/sessions/{session}/extend", "extendSession", "sessions", "Add nodes to the graph of a session",
-			ExtendSessionRequest{}, ExtendSessionResponse{}, session), rpc.MethodExtendSession, true, with(extendSession)},
+			ExtendSessionRequest{}, ExtendSessionResult{}, session), rpc.MethodExtendSession, true, with(extendSession)},
 		{binary(row("POST", "/v1/sessions/{session}/run", "runStep", "steps", "Run a step, or the next part of a partial run",
-			RunRequest{}, RunResponse{}, session)), rpc.MethodRunStep, false, with(runStep)},
+			RunRequest{}, RunResult{}, session)), rpc.MethodRunStep, false, with(runStep)},
 		{row("POST", "/v1/sessions/{session}/partial-runs", "partialRunSetup", "steps", "Declare the feeds and fetches of a partial run",
-			PartialRunRequest{}, PartialRunResponse{}, session), rpc.MethodPartialRunSetup, false, with(setUpPartialRun)},
+			PartialRunRequest{}, PartialRunResult{}, session), rpc.MethodPartialRunSetup, false, with(setUpPartialRun)},
 		{row("POST", "/v1/sessions/{session}/callables", "makeCallable", "callables", "Prepare a step that runs many times",
-			MakeCallableRequest{}, MakeCallableResponse{}, session), rpc.MethodMakeCallable, false, with(makeCallable)},
+			MakeCallableRequest{}, MakeCallableResult{}, session), rpc.MethodMakeCallable, false, with(makeCallable)},
 		{binary(row("POST", "/v1/sessions/{session}/callables/{handle}/run", "runCallable", "callables", "Run a prepared step",
-			RunCallableRequest{}, RunCallableResponse{}, session, callable)), rpc.MethodRunCallable, false, with(runCallable)},
+			RunCallableRequest{}, RunCallableResult{}, session, callable)), rpc.MethodRunCallable, false, with(runCallable)},
 		{row("DELETE", "/v1/sessions/{session}/callables/{handle}", "releaseCallable", "callables", "Drop a prepared step", nil, Empty{}, session, callable),
 			rpc.MethodReleaseCallable, false, without(releaseCallable)},
 		{row("GET", "/v1/devices", "listDevices", "cluster", "List the devices of the cluster, or of a session", nil, &pb.ListDevicesResponse{},
@@ -99,7 +99,7 @@ func operations() []operation {
 	}
 }
 
-func createSession(c *call, req *CreateSessionRequest) (*CreateSessionResponse, error) {
+func createSession(c *call, req *CreateSessionRequest) (*CreateSessionResult, error) {
 	graph, err := graphOf(req.Graph.of, req.GraphBytes)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func createSession(c *call, req *CreateSessionRequest) (*CreateSessionResponse, 
 	if err != nil {
 		return nil, err
 	}
-	return &CreateSessionResponse{resp.GetSessionHandle(), resp.GetGraphVersion()}, nil
+	return &CreateSessionResult{resp.GetSessionHandle(), resp.GetGraphVersion()}, nil
 }
 
 func closeSession(c *call) (*Empty, error) {
@@ -116,7 +116,7 @@ func closeSession(c *call) (*Empty, error) {
 	return &Empty{}, err
 }
 
-func extendSession(c *call, req *ExtendSessionRequest) (*ExtendSessionResponse, error) {
+func extendSession(c *call, req *ExtendSessionRequest) (*ExtendSessionResult, error) {
 	graph, err := graphOf(req.Graph.of, req.GraphBytes)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func extendSession(c *call, req *ExtendSessionRequest) (*ExtendSessionResponse, 
 	if err != nil {
 		return nil, err
 	}
-	return &ExtendSessionResponse{resp.GetNewGraphVersion()}, nil
+	return &ExtendSessionResult{resp.GetNewGraphVersion()}, nil
 }
 
 // checkForm checks the form of the elements of an answer.
@@ -157,7 +157,7 @@ func (c *call) decodeAll(in []*Tensor, name func(i int) string) (out []tensor.Te
 	return out, nil
 }
 
-func runStep(c *call, req *RunRequest) (*RunResponse, error) {
+func runStep(c *call, req *RunRequest) (*RunResult, error) {
 	if err := checkForm(req.Form); err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func runStep(c *call, req *RunRequest) (*RunResponse, error) {
 		return nil, err
 	}
 	defer resp.Release()
-	out := &RunResponse{Tensors: map[string]*Tensor{}, Metadata: message[pb.RunMetadata, *pb.RunMetadata]{resp.Metadata}}
+	out := &RunResult{Tensors: map[string]*Tensor{}, Metadata: message[pb.RunMetadata, *pb.RunMetadata]{resp.Metadata}}
 	for i := range resp.Tensors {
 		t := &resp.Tensors[i]
 		if out.Tensors[t.Name], err = encode(&t.Tensor, req.Form, &c.out); err != nil {
@@ -190,22 +190,22 @@ func runStep(c *call, req *RunRequest) (*RunResponse, error) {
 	return out, nil
 }
 
-func setUpPartialRun(c *call, req *PartialRunRequest) (*PartialRunResponse, error) {
+func setUpPartialRun(c *call, req *PartialRunRequest) (*PartialRunResult, error) {
 	resp, err := c.master.PartialRunSetup(c, &pb.PartialRunSetupRequest{
 		SessionHandle: c.session(), Feed: req.Feeds, Fetch: req.Fetches, Target: req.Targets,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &PartialRunResponse{resp.GetPartialRunHandle()}, nil
+	return &PartialRunResult{resp.GetPartialRunHandle()}, nil
 }
 
-func makeCallable(c *call, req *MakeCallableRequest) (*MakeCallableResponse, error) {
+func makeCallable(c *call, req *MakeCallableRequest) (*MakeCallableResult, error) {
 	resp, err := c.master.MakeCallable(c, &pb.MakeCallableRequest{SessionHandle: c.session(), Options: req.Options.of})
 	if err != nil {
 		return nil, err
 	}
-	return &MakeCallableResponse{resp.GetHandle()}, nil
+	return &MakeCallableResult{resp.GetHandle()}, nil
 }
 
 // callable returns the handle in the path.
@@ -217,7 +217,7 @@ func (c *call) callable() (int64, error) {
 	return handle, nil
 }
 
-func runCallable(c *call, req *RunCallableRequest) (*RunCallableResponse, error) {
+func runCallable(c *call, req *RunCallableRequest) (*RunCallableResult, error) {
 	handle, err := c.callable()
 	if err == nil {
 		err = checkForm(req.Form)
@@ -235,7 +235,7 @@ func runCallable(c *call, req *RunCallableRequest) (*RunCallableResponse, error)
 		return nil, err
 	}
 	defer resp.Release()
-	out := &RunCallableResponse{Fetches: []*Tensor{}, Metadata: message[pb.RunMetadata, *pb.RunMetadata]{resp.Metadata}}
+	out := &RunCallableResult{Fetches: []*Tensor{}, Metadata: message[pb.RunMetadata, *pb.RunMetadata]{resp.Metadata}}
 	for i := range resp.Fetches {
 		t, err := encode(&resp.Fetches[i], req.Form, &c.out)
 		if err != nil {

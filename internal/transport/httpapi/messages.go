@@ -54,9 +54,9 @@ type (
 		Config     message[pb.ConfigProto, *pb.ConfigProto] `json:"config,omitzero"`
 		Target     string                                   `json:"target,omitzero" doc:"The address that the client uses."`
 	}
-	// CreateSessionResponse is a new session.
-	CreateSessionResponse struct {
-		Session      string `json:"session" doc:"Handle of the session. Every client that has it can use the session."`
+	// CreateSessionResult is a new session.
+	CreateSessionResult struct {
+		Session      string `json:"session" doc:"Handle of the session. A client that has it can use the session."`
 		GraphVersion int64  `json:"graph_version" doc:"Version of the graph, for extend."`
 	}
 	// ExtendSessionRequest adds nodes.
@@ -65,8 +65,8 @@ type (
 		GraphBytes []byte                             `json:"graph_def_base64,omitzero" doc:"The new nodes as a serialized tensorflow.GraphDef in base64, instead of graph_def."`
 		Version    int64                              `json:"current_graph_version,omitzero" doc:"The graph must have this version."`
 	}
-	// ExtendSessionResponse is the version of the graph.
-	ExtendSessionResponse struct {
+	// ExtendSessionResult is the version of the graph.
+	ExtendSessionResult struct {
 		Version int64 `json:"new_graph_version"`
 	}
 	// RunRequest runs a step.
@@ -78,8 +78,8 @@ type (
 		Partial string                                 `json:"partial_run_handle,omitzero" doc:"Handle of the partial run that this part continues."`
 		Form    string                                 `json:"form,omitzero" enum:"values,base64,bytes" doc:"Form of the elements in the answer: values (the default), base64, or bytes after the JSON."`
 	}
-	// RunResponse is the result of a step.
-	RunResponse struct {
+	// RunResult is the result of a step.
+	RunResult struct {
 		Tensors  map[string]*Tensor                       `json:"tensors" doc:"Values of the fetches, by their names."`
 		Metadata message[pb.RunMetadata, *pb.RunMetadata] `json:"metadata,omitzero" doc:"Traces that the options have asked for."`
 	}
@@ -89,16 +89,16 @@ type (
 		Fetches []string `json:"fetches,omitzero" doc:"Names of the outputs that parts will fetch."`
 		Targets []string `json:"targets,omitzero" doc:"Names of nodes to run."`
 	}
-	// PartialRunResponse is a partial run.
-	PartialRunResponse struct {
+	// PartialRunResult is a partial run.
+	PartialRunResult struct {
 		Handle string `json:"partial_run_handle"`
 	}
 	// MakeCallableRequest prepares a step.
 	MakeCallableRequest struct {
 		Options message[pb.CallableOptions, *pb.CallableOptions] `json:"options"`
 	}
-	// MakeCallableResponse is a prepared step.
-	MakeCallableResponse struct {
+	// MakeCallableResult is a prepared step.
+	MakeCallableResult struct {
 		Handle int64 `json:"handle"`
 	}
 	// RunCallableRequest runs a prepared step.
@@ -106,8 +106,8 @@ type (
 		Feeds []*Tensor `json:"feeds,omitzero" doc:"In the order of the options."`
 		Form  string    `json:"form,omitzero" enum:"values,base64,bytes" doc:"Form of the elements in the answer, as for run."`
 	}
-	// RunCallableResponse is the result of a prepared step.
-	RunCallableResponse struct {
+	// RunCallableResult is the result of a prepared step.
+	RunCallableResult struct {
 		Fetches  []*Tensor                                `json:"fetches" doc:"In the order of the options."`
 		Metadata message[pb.RunMetadata, *pb.RunMetadata] `json:"metadata,omitzero"`
 	}

@@ -135,10 +135,14 @@ func (s *schemas) message(d protoreflect.MessageDescriptor) object {
 	return reference(name)
 }
 
-// componentName returns the name of a message without its package.
+// componentName returns the name of a message without its package. Generators of clients give names
+// that end in "Response" to types of their own.
 func componentName(full string) string {
 	for _, prefix := range []string{"weft.tensorflow.serving.", "weft.tensorflow.", "weft.v1.", "weft.inference."} {
 		full = strings.TrimPrefix(full, prefix)
+	}
+	if short, ok := strings.CutSuffix(full, "Response"); ok {
+		full = short + "Result"
 	}
 	return strings.ReplaceAll(full, ".", "_")
 }
