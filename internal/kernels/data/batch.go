@@ -92,7 +92,7 @@ func (it *batchIterator) next(r *run) (element, error) {
 		}
 	}()
 	for int64(len(rows)) < it.d.size {
-		e, err := it.input.next(r)
+		e, err := it.pull(r)
 		if errors.Is(err, errEnd) {
 			it.exhausted = true
 			break
@@ -100,7 +100,7 @@ func (it *batchIterator) next(r *run) (element, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, e)
+		rows = membudget.Append(rows, e)
 	}
 	if len(rows) == 0 || it.d.dropRemainder && int64(len(rows)) < it.d.size {
 		return nil, errEnd

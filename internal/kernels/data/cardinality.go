@@ -61,7 +61,11 @@ func (d *interleaveDataset) count(r *run) (sum int64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	var polls polls
 	for {
+		if err := polls.check(r); err != nil {
+			return 0, err
+		}
 		e, err := it.next(r)
 		if errors.Is(err, errEnd) {
 			return sum, nil

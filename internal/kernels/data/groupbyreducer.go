@@ -61,7 +61,7 @@ type reducerIterator struct {
 
 func (it *reducerIterator) next(r *run) (element, error) {
 	for !it.exhausted {
-		e, err := it.input.next(r)
+		e, err := it.pull(r)
 		if errors.Is(err, errEnd) {
 			it.exhausted = true
 			break

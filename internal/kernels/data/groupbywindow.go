@@ -75,7 +75,7 @@ func (it *groupsIterator) next(r *run) (element, error) {
 // the order of their keys.
 func (it *groupsIterator) advance(r *run) error {
 	for !it.exhausted {
-		e, err := it.input.next(r)
+		e, err := it.pull(r)
 		if errors.Is(err, errEnd) {
 			it.exhausted = true
 			break

@@ -25,7 +25,7 @@ type ignoreErrorsIterator struct{ source }
 
 func (it *ignoreErrorsIterator) next(r *run) (element, error) {
 	for {
-		e, err := it.input.next(r)
+		e, err := it.pull(r)
 		if err == nil || errors.Is(err, errEnd) {
 			return e, err
 		}

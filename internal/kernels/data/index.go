@@ -39,7 +39,11 @@ func elementByIterating(r *run, d dataset, i int64) (element, error) {
 	if err != nil {
 		return nil, err
 	}
+	var polls polls
 	for ; i > 0; i-- {
+		if err := polls.check(r); err != nil {
+			return nil, err
+		}
 		e, err := it.next(r)
 		if err != nil {
 			return nil, endOfSequence(err)
@@ -104,7 +108,11 @@ func each(r *run, d dataset, f func(element) error) error {
 	if err != nil {
 		return err
 	}
+	var polls polls
 	for {
+		if err := polls.check(r); err != nil {
+			return err
+		}
 		e, err := it.next(r)
 		if errors.Is(err, errEnd) {
 			return nil

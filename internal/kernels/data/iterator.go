@@ -2,6 +2,7 @@ package data
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -92,13 +93,17 @@ func (it *Iterator) use(ctx *kernel.Context, done func(error), f func() error) {
 // goroutine.
 func guarded(f func() error) (err error) {
 	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case *membudget.Exceeded:
-			err = status.ResourceExhaustedf("OOM when allocating %d bytes for a dataset", p.Bytes)
-		default:
-			err = status.Internalf("iterator panicked: %v", p)
+		p := recover()
+		if p == nil {
+			return
 		}
+		if e, ok := p.(error); ok {
+			if over, ok := errors.AsType[*membudget.Exceeded](e); ok { // of a loop of package parallel, too
+				err = status.ResourceExhaustedf("OOM when allocating %d bytes for a dataset", over.Bytes)
+				return
+			}
+		}
+		err = status.Internalf("iterator panicked: %v", p)
 	}()
 	return f()
 }

@@ -43,7 +43,7 @@ type splitIterator struct {
 
 func (it *splitIterator) next(r *run) (element, error) {
 	if it.i == 0 {
-		e, err := it.input.next(r)
+		e, err := it.pull(r)
 		if err != nil {
 			return nil, err
 		}

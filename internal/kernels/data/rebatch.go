@@ -78,7 +78,7 @@ func (it *rebatchIterator) next(r *run) (element, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, row)
+		rows = membudget.Append(rows, row)
 	}
 	if len(rows) == 0 || it.d.dropRemainder && int64(len(rows)) < size {
 		return nil, errEnd

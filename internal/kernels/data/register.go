@@ -178,11 +178,34 @@ func (n *node) stageOf(ctx *kernel.Context) (stage, error) {
 }
 
 // source is the common part of iterators with one input.
-type source struct{ input iterator }
+type source struct {
+	input iterator
+	polls polls
+}
+
+// pull returns the next element of the input. It is for loops that may take many elements for one
+// request: it fails once the request is cancelled.
+func (s *source) pull(r *run) (element, error) {
+	if err := s.polls.check(r); err != nil {
+		return nil, err
+	}
+	return s.input.next(r)
+}
+
+// polls counts the rounds of a loop over elements.
+type polls uint8
+
+// check returns an error if the request is cancelled. It looks at every 64th call.
+func (p *polls) check(r *run) error {
+	if *p++; *p%64 != 0 {
+		return nil
+	}
+	return r.cancelled()
+}
 
 func (s *stage) begin(r *run) (source, error) {
 	it, err := s.input.iterate(r)
-	return source{it}, err
+	return source{input: it}, err
 }
 
 func (s *source) state(a *archive) { s.input.state(a) }

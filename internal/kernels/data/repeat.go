@@ -50,10 +50,14 @@ type repeatIterator struct {
 	i          int64
 	input      iterator // nil between rounds
 	gotElement bool     // the round has returned an element
+	polls      polls
 }
 
 func (it *repeatIterator) next(r *run) (element, error) {
 	for it.d.n < 0 || it.i < it.d.n {
+		if err := it.polls.check(r); err != nil { // rounds may be empty
+			return nil, err
+		}
 		if it.input == nil {
 			var err error
 			if it.input, err = it.d.input.iterate(r); err != nil {

@@ -61,7 +61,7 @@ type samplingIterator struct {
 
 func (it *samplingIterator) next(r *run) (element, error) {
 	for {
-		e, err := it.input.next(r)
+		e, err := it.pull(r)
 		if err != nil || philox.Unit32(it.numbers.next()) < it.d.rate {
 			return e, err
 		}

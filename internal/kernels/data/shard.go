@@ -71,7 +71,7 @@ type shardIterator struct {
 func (it *shardIterator) next(r *run) (element, error) {
 	d := it.d
 	for {
-		e, err := it.input.next(r)
+		e, err := it.pull(r)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +94,7 @@ func (it *shardIterator) next(r *run) (element, error) {
 // checkOthers checks, at the first element of the shard, that the other shards have an element too.
 func (it *shardIterator) checkOthers(r *run) error {
 	for found := it.i; it.i < it.d.shards; it.i++ {
-		e, err := it.input.next(r)
+		e, err := it.pull(r)
 		if errors.Is(err, errEnd) {
 			return status.InvalidArgumentf("Could not apply FILE based sharding: the dataset only has %d file(s), which is not enough for "+
 				"the required %d shards/workers. If you are using datasets with distribution strategy, consider setting the auto sharding "+

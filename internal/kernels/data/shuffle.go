@@ -111,7 +111,7 @@ type shuffleIterator struct {
 
 func (it *shuffleIterator) next(r *run) (element, error) {
 	for !it.exhausted && int64(len(it.buffer)) < it.d.size {
-		e, err := it.input.next(r)
+		e, err := it.pull(r)
 		if errors.Is(err, errEnd) {
 			it.exhausted = true
 			break
@@ -119,7 +119,7 @@ func (it *shuffleIterator) next(r *run) (element, error) {
 		if err != nil {
 			return nil, err
 		}
-		it.buffer = append(it.buffer, e)
+		it.buffer = membudget.Append(it.buffer, e)
 	}
 	if len(it.buffer) == 0 {
 		return nil, errEnd

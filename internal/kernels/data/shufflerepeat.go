@@ -52,6 +52,7 @@ type shuffleAndRepeatIterator struct {
 	random stream
 	// the buffer: remaining elements of each round, the oldest round first, in TensorFlow's order
 	rounds     [][]element
+	polls      polls
 	n          int64    // number of elements in the buffer
 	started    int64    // number of rounds started
 	gotElement bool     // an element has been read
@@ -93,6 +94,9 @@ func (it *shuffleAndRepeatIterator) fill(r *run) error {
 			}
 			it.rounds = append(it.rounds, nil)
 			it.started++
+		}
+		if err := it.polls.check(r); err != nil {
+			return err
 		}
 		e, err := it.input.next(r)
 		switch {

@@ -93,7 +93,7 @@ func (it *skipIterator) next(r *run) (element, error) {
 		return nil, errEnd
 	}
 	for it.i < it.d.n {
-		e, err := it.input.next(r)
+		e, err := it.pull(r)
 		if err != nil {
 			return nil, err
 		}

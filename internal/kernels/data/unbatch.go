@@ -63,7 +63,7 @@ func (it *unbatchIterator) next(r *run) (element, error) {
 	for it.rows == nil || it.i >= int64(it.rows[0].Dim(0)) {
 		it.rows.release()
 		it.rows, it.i = nil, 0
-		e, err := it.input.next(r)
+		e, err := it.pull(r)
 		if err != nil {
 			return nil, err
 		}

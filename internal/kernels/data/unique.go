@@ -42,7 +42,7 @@ type uniqueIterator struct {
 
 func (it *uniqueIterator) next(r *run) (element, error) {
 	for {
-		e, err := it.input.next(r)
+		e, err := it.pull(r)
 		if err != nil {
 			return nil, err
 		}

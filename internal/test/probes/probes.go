@@ -91,7 +91,7 @@ var memoryProbes = []probe{
 		return raw(c, repeatField(2, repeatField(1, bytes.Repeat([]byte{0x1a, 0}, 30<<20))))
 	}, text: "edges"},
 	{name: "attribute", run: func(c *client) error {
-		list := repeatField(1, repeatField(3, make([]byte, 200<<20))) // AttrValue.list.i
+		list := repeatField(1, repeatField(3, make([]byte, 400<<20))) // AttrValue.list.i
 		attr := append([]byte{0x0a, 1, 'a'}, repeatField(2, list)...)
 		return raw(c, repeatField(2, repeatField(1, repeatField(5, attr))))
 	}},
@@ -223,20 +223,19 @@ n = NextIteration(push)
 y = Exit(s)
 `
 
-const shuffled = `
-a = Const() value=int64[]{0}
-b = Const() value=int64[]{1000000000}
-d = Const() value=int64[]{1}
-r = RangeDataset(a, b, d) output_types=[int64] output_shapes=[[]]
-size = Const() value=int64[]{500000}
+var shuffled = fill("float[]{1}", 1024, "e") + `
+r = TensorDataset(e) Toutput_types=[float] output_shapes=[[1024]]
+count = Const() value=int64[]{-1}
+rep = RepeatDataset(r, count) output_types=[float] output_shapes=[[1024]]
+size = Const() value=int64[]{1000}
 no = Const() value=bool[]{false}
-g = BatchDatasetV2(r, size, no) output_types=[int64] output_shapes=[[?]]
+g = BatchDatasetV2(rep, size, no) output_types=[float] output_shapes=[[?,1024]]
 buffer = Const() value=int64[]{100000}
 seed = Const() value=int64[]{1}
-s = ShuffleDataset(g, buffer, seed, seed) output_types=[int64] output_shapes=[[?]]
-it = IteratorV2() shared_name="it" container="probe" output_types=[int64] output_shapes=[[?]]
+s = ShuffleDataset(g, buffer, seed, seed) output_types=[float] output_shapes=[[?,1024]]
+it = IteratorV2() shared_name="it" container="probe" output_types=[float] output_shapes=[[?,1024]]
 make = MakeIterator(s, it)
-y = IteratorGetNext(it, ^make) output_types=[int64] output_shapes=[[?]]
+y = IteratorGetNext(it, ^make) output_types=[float] output_shapes=[[?,1024]]
 `
 
 // manyVariables fills variables, each in a step of its own.

@@ -1,0 +1,37 @@
+package data
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// A request that takes many elements ends when its step does.
+func TestLongRequestsEnd(t *testing.T) {
+	b := newBench(t)
+	forever := b.count(0, math.MaxInt64-1)
+	none := b.count(0, 0)
+	large := num(math.MaxInt64 / 4)
+	no := tensor.Scalar(false)
+	for name, d := range map[string]tensor.Tensor{
+		"skip":    b.make("SkipDataset", forever, large),
+		"batch":   b.make("BatchDatasetV2", forever, num(1<<40), no),
+		"shuffle": b.make("ShuffleDataset", forever, num(1<<40), num(1), num(1)),
+		"repeat":  b.make("RepeatDataset", none, large),
+		"rebatch": b.make("UnbatchDataset", b.make("RepeatDataset", b.make("BatchDatasetV2", none, num(1), no), large)),
+	} {
+		it := b.iterator(name, d)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		b.env.Step.Context = ctx
+		_, err := b.run("next", "IteratorGetNext", b.attrs(), it)
+		cancel()
+		b.env.Step.Context = t.Context()
+		if code := status.CodeOf(err); code != status.DeadlineExceeded && code != status.Cancelled {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
