@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/role/quota"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 )
 
@@ -18,9 +19,11 @@ import (
 // RESOURCE_EXHAUSTED, or the reason in a GOAWAY frame.
 type Limits struct {
 	// Connections bounds the open connections, and ConnectionsPerAddress those from one IP address.
-	// Tasks of the cluster always get in.
-	Connections           int
-	ConnectionsPerAddress int
+	// ConnectionsPerPrincipal bounds those of one client with a certificate. Tasks of the cluster
+	// always get in.
+	Connections             int
+	ConnectionsPerAddress   int
+	ConnectionsPerPrincipal int
 
 	Handshake time.Duration // for the HTTP/2 handshake
 	Frame     time.Duration // for a frame or header block that has begun
@@ -46,9 +49,21 @@ type Limits struct {
 	// 1 MiB.
 	Decompression int
 
-	Sessions    int // open sessions of clients
-	PartialRuns int // partial runs of a session that have not ended
-	Callables   int // prepared steps of a session
+	Sessions             int // open sessions of clients
+	SessionsPerPrincipal int // open sessions of one client with a certificate
+	PartialRuns          int // partial runs of a session that have not ended
+	Callables            int // prepared steps of a session
+
+	// GraphNodes, GraphEdges (inputs of nodes) and GraphFunctions bound the graph of a session, and
+	// of each request.
+	GraphNodes, GraphEdges, GraphFunctions int
+
+	// EarlySteps bounds the steps for which other tasks wait before their masters start them, and
+	// EarlyStepsPerPeer those for which one task waits.
+	EarlySteps        int
+	EarlyStepsPerPeer int
+
+	TraceRecords int // executions of nodes in the trace of a device; the rest is left out
 
 	StepTime   time.Duration // of a step; its client may ask for less
 	PartialRun time.Duration // without a call of a partial run
@@ -66,20 +81,24 @@ type Limits struct {
 // TensorFlow's guides do. A graph of 512 MiB has about 4 million nodes, or a data set of some
 // hundred MiB as a constant.
 func DefaultLimits() Limits {
+	q := quota.Default()
 	return Limits{
-		Connections: 10_000, ConnectionsPerAddress: 1000,
+		Connections: 10_000, ConnectionsPerAddress: 1000, ConnectionsPerPrincipal: 256,
 		Handshake: 10 * time.Second, Frame: 30 * time.Second, Idle: 10 * time.Minute, Request: time.Minute, Response: time.Minute,
 		Keepalive: grpch2.DefaultKeepalive.Interval, KeepaliveTimeout: grpch2.DefaultKeepalive.Timeout,
 		Streams: 1000, TaskStreams: 1 << 16,
 		RequestSize: 1 << 30, GraphSize: 512 << 20, Decompression: 100,
-		Sessions: 10_000, PartialRuns: 1000, Callables: 1000, PartialRun: 10 * time.Minute,
+		Sessions: q.Sessions, SessionsPerPrincipal: q.PrincipalSessions,
+		PartialRuns: q.PartialRuns, Callables: q.Callables, PartialRun: q.PartialRun,
+		GraphNodes: q.Nodes, GraphEdges: q.Edges, GraphFunctions: q.Functions,
+		EarlySteps: q.EarlySteps, EarlyStepsPerPeer: q.PeerEarlySteps, TraceRecords: q.TraceRecords,
 	}
 }
 
 // wire returns the limits of the transport.
 func (l *Limits) wire() grpch2.Limits {
 	return grpch2.Limits{
-		Connections: l.Connections, AddressConnections: l.ConnectionsPerAddress,
+		Connections: l.Connections, AddressConnections: l.ConnectionsPerAddress, NameConnections: l.ConnectionsPerPrincipal,
 		Handshake: l.Handshake, Frame: l.Frame, Idle: l.Idle, Request: l.Request, Response: l.Response, Keepalive: l.keepalive(),
 		Streams: l.Streams, TaskStreams: l.TaskStreams,
 		RequestSize: int(l.RequestSize), GraphSize: int(l.GraphSize), Decompression: l.Decompression,
@@ -89,7 +108,10 @@ func (l *Limits) wire() grpch2.Limits {
 // quota returns the limits of master and worker.
 func (l *Limits) quota() quota.Limits {
 	return quota.Limits{
-		Sessions: l.Sessions, PartialRuns: l.PartialRuns, Callables: l.Callables, StepTime: l.StepTime, PartialRun: l.PartialRun,
+		Sessions: l.Sessions, PrincipalSessions: l.SessionsPerPrincipal,
+		Nodes: l.GraphNodes, Edges: l.GraphEdges, Functions: l.GraphFunctions,
+		EarlySteps: l.EarlySteps, PeerEarlySteps: l.EarlyStepsPerPeer, TraceRecords: l.TraceRecords,
+		PartialRuns: l.PartialRuns, Callables: l.Callables, StepTime: l.StepTime, PartialRun: l.PartialRun,
 		StepMemory: l.StepMemory, SessionMemory: l.SessionMemory, TenantMemory: l.TenantMemory,
 	}
 }
@@ -102,6 +124,8 @@ func (l *Limits) keepalive() grpch2.Keepalive {
 func (s *Server) Limited() map[string]uint64 {
 	out := s.rpc.Limited()
 	maps.Copy(out, s.quota.Limited())
+	maps.Copy(out, s.files.Limited())
+	out["memory"] = membudget.Refused()
 	return out
 }
 

@@ -378,6 +378,22 @@ func TestForgedMaster(t *testing.T) {
 	}
 }
 
+// TestSessionsOfPrincipal checks that a client reaches its own limit on sessions, and no other
+// client does.
+func TestSessionsOfPrincipal(t *testing.T) {
+	limits := server.DefaultLimits()
+	limits.SessionsPerPrincipal = 1
+	m := newMatrix(t, server.WithLimits(limits)) // makes the first session of "own"
+	for caller, want := range map[string]status.Code{"own": status.ResourceExhausted, "other's": status.OK} {
+		_, err := rpc.NewMasterClient(m.conns[caller], "master").CreateSession(t.Context(), &pb.CreateSessionRequest{
+			GraphDef: &pb.GraphDef{}, Config: &pb.ConfigProto{DeviceFilters: []string{"/job:worker/task:0"}},
+		})
+		if status.CodeOf(err) != want || err != nil && !strings.Contains(err.Error(), "(1, set by --max-sessions-per-principal)") {
+			t.Errorf("%s: got %v, want %v", caller, err, want)
+		}
+	}
+}
+
 // TestHandlesCannotBeGuessed looks at the length of handles.
 func TestHandlesCannotBeGuessed(t *testing.T) {
 	m := newMatrix(t)

@@ -95,6 +95,10 @@ func WithMaxFileNames(n int) Option {
 	}
 }
 
+// WithMaxFileCalls sets the number of file calls that run at a time. Further ones wait until their
+// step ends. The default is 64.
+func WithMaxFileCalls(n int) Option { return func(o *options) { o.files.Calls = n } }
+
 // WithOperations limits the operations that the server runs, on behalf of its clients and of other
 // tasks. Without this option it runs all.
 func WithOperations(p *kernel.Policy) Option { return func(o *options) { o.policy = p } }

@@ -118,8 +118,9 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 		files.Close()
 		return nil, err
 	}
+	limits := quota.New(o.limits.quota())
 	s := &Server{
-		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), quota: quota.New(o.limits.quota()), files: files, grace: o.grace, receives: rpc.NewReceiveLimiter(),
+		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), quota: limits, files: files, grace: o.grace, receives: rpc.NewReceiveLimiter(limits),
 		lender: samehost.NewLender(o.log), borrower: samehost.NewBorrower(o.log), stopped: make(chan struct{}),
 		secure: certs, loopback: isLoopbackAddr(listener.Addr()), clientClusters: o.clientClusters,
 	}

@@ -90,7 +90,7 @@ func newServer() *cobra.Command {
 	flags.StringVar(&f.listen, "listen", "", listenUsage)
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address other than loopback, where any host that can reach it can run graphs")
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
-	flags.DurationVar(&f.sessionTTL, "session-ttl", 0, "close sessions that clients have not used for this time; 0 for never")
+	flags.DurationVar(&f.sessionTTL, "session-ttl", 24*time.Hour, "close sessions that clients have not used for this time; 0 for never")
 	flags.DurationVar(&f.orphans, "orphan-timeout", server.DefaultOrphanTimeout, "drop unused sessions of another task's master that it does not have any more, or if it cannot be reached for this time; 0 for never")
 	limitFlags(flags, &f.limits)
 	flags.IntVar(&f.logRate, "max-log-rate", 100, "lines of the log in one second; further lines are counted in one")

@@ -17,6 +17,7 @@ import (
 type fileFlags struct {
 	roots []string
 	names int
+	calls int
 	// sandbox is the mode of --sandbox
 	sandbox string
 }
@@ -25,11 +26,15 @@ func (f *fileFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.roots, "file-root", nil, "folder that operations may use, as `NAME=DIR` or NAME=DIR:ro for reading only; may be repeated. "+
 		"Without it they may use all files that the task may use")
 	flags.StringVar(&f.sandbox, "sandbox", string(sandbox.Off), "restrict the process to the files of --file-root and to the ports of the cluster: off, on (as far as the kernel can) or require")
+	flags.IntVar(&f.calls, "max-file-calls", 64, "file calls at a time; further ones wait until their step ends")
 	flags.IntVar(&f.names, "max-file-names", 100_000, "number of names of files that a pattern may look at; 0 for any")
 }
 
 // options returns the options of the server.
 func (f *fileFlags) options() ([]server.Option, error) {
+	if f.calls < 1 {
+		return nil, fmt.Errorf("--max-file-calls must be positive")
+	}
 	if f.names < 0 {
 		return nil, fmt.Errorf("--max-file-names cannot be negative")
 	}
@@ -39,7 +44,7 @@ func (f *fileFlags) options() ([]server.Option, error) {
 	case mode != sandbox.Off && len(f.roots) == 0:
 		return nil, fmt.Errorf("--sandbox %s needs --file-root: without it operations may use all files", f.sandbox)
 	}
-	opts := []server.Option{server.WithMaxFileNames(f.names)}
+	opts := []server.Option{server.WithMaxFileNames(f.names), server.WithMaxFileCalls(f.calls)}
 	for _, root := range f.roots {
 		name, dir, readOnly, ok := cutRoot(root)
 		if !ok || name == "" || dir == "" {

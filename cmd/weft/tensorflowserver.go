@@ -34,7 +34,7 @@ func rootFor(program string) *cobra.Command {
 }
 
 func newTensorFlowServer() *cobra.Command {
-	f := serverFlags{announce: announceTensorFlow, ops: opFlags{set: "all"}, files: fileFlags{sandbox: "off"}}
+	f := serverFlags{announce: announceTensorFlow, ops: opFlags{set: "all"}, files: fileFlags{sandbox: "off", names: 100_000, calls: 64}}
 	cmd := &cobra.Command{
 		Use:   tensorFlowServer + " --cluster_spec=SPEC --job_name=NAME --task_id=ID",
 		Short: "Run one task of a cluster with the flags and log lines of TensorFlow's program of that name",

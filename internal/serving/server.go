@@ -98,7 +98,7 @@ func New(c Config) *Server {
 		API: api, Name: c.Name, Version: c.Version, Timeout: c.RESTTimeout, MaxBody: c.MaxBody,
 		Stopping: func() bool { return !s.started.Load() || s.stopped.Load() },
 	}
-	s.grpc = rpc.NewServer(rpc.NewReceiveLimiter(), c.Log)
+	s.grpc = rpc.NewServer(rpc.NewReceiveLimiter(nil), c.Log)
 	s.grpc.Limits = c.Limits
 	if c.TLS != nil {
 		s.grpc.Secure = func(nc net.Conn) net.Conn {

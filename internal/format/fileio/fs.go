@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/status"
@@ -20,6 +21,9 @@ type FS struct {
 	dir   string // working directory, for relative paths; set if there are roots
 	slots chan struct{}
 	names int // number of names that a pattern may look at; 0 for any
+
+	waited  atomic.Uint64 // file calls that have waited for a slot
+	refused atomic.Uint64 // patterns that have looked at too many names
 }
 
 // Root is a folder that the operations of a task may use.
@@ -127,6 +131,7 @@ func (s *FS) acquire(ctx context.Context, path string) error {
 	case s.slots <- struct{}{}:
 		return nil
 	default:
+		s.waited.Add(1)
 	}
 	if ctx == nil {
 		s.slots <- struct{}{}
@@ -142,11 +147,17 @@ func (s *FS) acquire(ctx context.Context, path string) error {
 
 func (s *FS) release() { <-s.slots }
 
+// Limited returns how often each limit has been reached, by its name.
+func (s *FS) Limited() map[string]uint64 {
+	return map[string]uint64{"file_calls": s.waited.Load(), "file_names": s.refused.Load()}
+}
+
 // checkNames returns an error if a pattern has looked at too many names.
 func (s *FS) checkNames(path string, n int) error {
 	if s == nil || s.names == 0 || n <= s.names {
 		return nil
 	}
+	s.refused.Add(1)
 	return status.ResourceExhaustedf("%s; there are more than the %d names that --max-file-names allows to look at", path, s.names)
 }
 

@@ -219,6 +219,9 @@ func TestLimits(t *testing.T) {
 	system.slots <- struct{}{} // another call that does not end
 	ended := make(chan error)
 	go func() { ended <- second(file.Read(make([]byte, 1))) }()
+	for system.waited.Load() == 0 {
+		runtime.Gosched()
+	}
 	cancel()
 	if err := <-ended; status.CodeOf(err) != status.Cancelled {
 		t.Errorf("waiting for another call: %v", err)
@@ -226,6 +229,9 @@ func TestLimits(t *testing.T) {
 	<-system.slots
 	if _, err := f.In(ctx).Read(dir + "/a"); status.CodeOf(err) != status.Cancelled {
 		t.Errorf("reading after the end of the step: %v", err)
+	}
+	if hits := system.Limited(); hits["file_names"] != 1 || hits["file_calls"] != 1 {
+		t.Errorf("counted: %v", hits)
 	}
 }
 

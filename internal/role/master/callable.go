@@ -36,7 +36,7 @@ func (m *Master) MakeCallable(ctx context.Context, req *pb.MakeCallableRequest) 
 		s.releaseLocked(c.plan)
 		return nil, errClosed
 	}
-	if err := m.Quota.Check(quota.Callables, len(s.callables)); err != nil {
+	if err := m.Quota.Check(quota.Callables, len(s.callables)+1); err != nil {
 		s.releaseLocked(c.plan)
 		return nil, err
 	}

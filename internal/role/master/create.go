@@ -18,7 +18,7 @@ import (
 // use, until ctx ends. It places the whole graph, so a node that cannot be placed is an error here
 // even if no step needs it.
 func (m *Master) CreateSession(ctx context.Context, req *pb.CreateSessionRequest) (*pb.CreateSessionResponse, error) {
-	if err := m.checkSessions(); err != nil { // before the graph is imported
+	if err := m.checkSessions(ctx); err != nil { // before the graph is imported
 		return nil, err
 	}
 	config := m.sessionConfig(req.GetConfig())

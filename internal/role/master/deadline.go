@@ -10,8 +10,9 @@ import (
 
 // deadline is the time at which a request ends. The zero deadline is never reached.
 type deadline struct {
-	set bool
-	at  time.Duration // by mono.Now
+	set   bool
+	limit bool          // it is that of --max-step-time
+	at    time.Duration // by mono.Now
 }
 
 // maxTimeout bounds timeouts, so that a deadline does not overflow.
@@ -22,7 +23,7 @@ func deadlineAfter(ms int64) deadline {
 	if ms <= 0 {
 		return deadline{}
 	}
-	return deadline{true, mono.Now() + time.Duration(min(ms, maxTimeout.Milliseconds()))*time.Millisecond}
+	return deadline{set: true, at: mono.Now() + time.Duration(min(ms, maxTimeout.Milliseconds()))*time.Millisecond}
 }
 
 // deadline returns the deadline of a step that begins now. The client's option takes precedence
@@ -34,7 +35,9 @@ func (s *session) deadline(ctx context.Context, options *pb.RunOptions) deadline
 	}
 	if q := s.master.Quota; q != nil && q.StepTime > 0 {
 		if most := max(q.StepTime.Milliseconds(), 1); ms <= 0 || ms > most {
-			ms = most
+			d := deadlineAfter(most)
+			d.limit = true
+			return d.before(ctx)
 		}
 	}
 	return deadlineAfter(ms).before(ctx)
@@ -52,7 +55,7 @@ func (d deadline) before(ctx context.Context) deadline {
 	if d.set && d.at < at {
 		return d
 	}
-	return deadline{true, at}
+	return deadline{set: true, at: at}
 }
 
 // context returns a context with the deadline, for requests that wait without a step.
@@ -70,6 +73,7 @@ type clientContext struct{}
 // must call Finish.
 func (st *step) begin(ctx context.Context, d deadline) {
 	st.ctx.Begin(ctx)
+	st.limited = d.limit
 	if d.set {
 		st.ctx.SetDeadline(d.at, errTimeout)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-ml/weft/internal/pass/place"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -103,6 +104,15 @@ func (m *Master) ExtendSession(ctx context.Context, req *pb.ExtendSessionRequest
 	return &pb.ExtendSessionResponse{NewGraphVersion: version}, nil
 }
 
+// checkSize returns an error if a graph with new nodes is too large.
+func (s *session) checkSize(old *graphState, def *graph.Def) error {
+	q := s.master.Quota
+	if err := q.Check(quota.Nodes, old.source.NumNodes()+len(def.Nodes)); err != nil {
+		return err
+	}
+	return q.Check(quota.Functions, old.source.Library.Len()+len(def.Library))
+}
+
 // extend makes the next version of the graph from the given one. Of several concurrent extensions
 // one succeeds.
 func (s *session) extend(def *graph.Def, version int64) (int64, error) {
@@ -114,6 +124,9 @@ func (s *session) extend(def *graph.Def, version int64) (int64, error) {
 		return 0, errClosed
 	case old.version != version:
 		return 0, wrongVersion(old.version, version)
+	}
+	if err := s.checkSize(old, def); err != nil {
+		return 0, err
 	}
 	source := old.source.Copy()
 	if err := checkNew(source, def); err != nil {

@@ -30,6 +30,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/recorder"
 	"github.com/weft-ml/weft/internal/role/requestid"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
+	"github.com/weft-ml/weft/internal/trust"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -184,11 +185,27 @@ func (m *Master) use(ctx context.Context, handle string) (*session, error) {
 	return s, nil
 }
 
-// checkSessions returns an error if no session may be added.
-func (m *Master) checkSessions() error {
+// checkSessions returns an error if the caller of ctx may not have another session.
+func (m *Master) checkSessions(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.Quota.Check(quota.Sessions, len(m.sessions))
+	return m.checkSessionsLocked(trust.FromContext(ctx))
+}
+
+func (m *Master) checkSessionsLocked(owner *trust.Principal) error {
+	if err := m.Quota.Check(quota.Sessions, len(m.sessions)+1); err != nil {
+		return err
+	}
+	if owner == nil || m.Quota.Most(quota.PrincipalSessions) > len(m.sessions) {
+		return nil
+	}
+	n := 1
+	for _, s := range m.sessions {
+		if s.owner != nil && *s.owner == *owner {
+			n++
+		}
+	}
+	return m.Quota.Check(quota.PrincipalSessions, n)
 }
 
 // add registers a session under its handle.
@@ -201,7 +218,7 @@ func (m *Master) add(s *session) error {
 	if m.sessions == nil {
 		return status.Abortedf("The master of %v is shutting down.", m.Task)
 	}
-	if err := m.Quota.Check(quota.Sessions, len(m.sessions)); err != nil {
+	if err := m.checkSessionsLocked(s.owner); err != nil {
 		return err
 	}
 	m.sessions[s.handle] = s

@@ -69,7 +69,7 @@ func (m *Master) PartialRunSetup(ctx context.Context, req *pb.PartialRunSetupReq
 func (s *session) addPartial(run *partialRun) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.master.Quota.Check(quota.PartialRuns, len(s.partials)); err != nil {
+	if err := s.master.Quota.Check(quota.PartialRuns, len(s.partials)+1); err != nil {
 		s.releaseLocked(run.plan)
 		return "", err
 	}

@@ -3,7 +3,10 @@ package master_test
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/test/testcluster"
 	"github.com/weft-ml/weft/status"
 )
@@ -128,4 +131,42 @@ func TestSessionIsClosedBetweenPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle(t, c) // the tasks are notified in the background
+}
+
+// A partial run ends when it has had no call for a time. One whose call runs does not.
+func TestUnusedPartialRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := testcluster.New(t, testcluster.Options{
+			Jobs: map[string]int{"ps": 1, "worker": 2}, Kernels: testcluster.Kernels(), Quota: quota.Limits{PartialRun: 10 * time.Minute},
+		})
+		s := open(t, c, pieces+"d = TestBlock(a)\n")
+		feeds, fetches := []string{"a:0", "b:0", "c:0"}, []string{"ab:0", "abc:0"}
+		unused, used := setUp(t, s, feeds, fetches), setUp(t, s, feeds, fetches)
+		blocked := setUp(t, s, []string{"a:0"}, []string{"d:0"})
+		ended := make(chan error)
+		go func() {
+			_, err := s.PartialRun(t.Context(), blocked, testcluster.Feeds{"a:0": scalar(1)}, "d:0")
+			ended <- err
+		}()
+		f := testcluster.Feeds{"a:0": scalar(1), "b:0": scalar(2)}
+		<-time.After(8 * time.Minute)
+		if _, err := s.PartialRun(t.Context(), used, f, "ab:0"); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(8 * time.Minute)
+		_, err := s.PartialRun(t.Context(), unused, f, "ab:0")
+		expect(t, err, status.InvalidArgument, "Must run PartialRunSetup before performing partial runs")
+		if _, err := s.PartialRun(t.Context(), used, testcluster.Feeds{"c:0": scalar(3)}, "abc:0"); err != nil {
+			t.Errorf("a run with calls: %v", err)
+		}
+		select {
+		case err := <-ended:
+			t.Errorf("a run whose call lasts: %v", err)
+		default:
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		<-ended
+	})
 }

@@ -66,6 +66,13 @@ func (s *session) touch() {
 	}
 }
 
+// busy reports whether a step runs.
+func (s *session) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.running) > 0
+}
+
 // enter registers a step that begins.
 func (s *session) enter(st *step) error {
 	s.mu.Lock()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/role/recorder"
 	"github.com/weft-ml/weft/internal/role/requestid"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
@@ -29,6 +30,7 @@ type step struct {
 	exec    *pb.ExecutorOpts      // may be nil
 	partial bool
 	last    bool // last call of a partial run
+	limited bool // its deadline is that of --max-step-time
 
 	ctx    stepctx.Context
 	notice notice // guarded by session.mu
@@ -273,7 +275,12 @@ func (st *step) outcome(ctx context.Context) error {
 		for _, i := range st.late {
 			late = append(late, st.plan.partitions[i].unfinished())
 		}
-		return st.session.timedOut(ctx, fmt.Sprintf("Step %d of session %s", st.id, st.session.handle), late)
+		what := fmt.Sprintf("Step %d of session %s", st.id, st.session.handle)
+		if q := st.session.master.Quota; st.limited {
+			q.Hit(quota.StepTime)
+			what = fmt.Sprintf("The time of a step is limited to %v (%s). %s", q.StepTime, quota.StepTime.Flag(), what)
+		}
+		return st.session.timedOut(ctx, what, late)
 	case ctx.Err() != nil:
 		return status.FromContext(ctx, "running the step")
 	}

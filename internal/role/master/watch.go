@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/role/quota"
 )
 
 // watch closes unused sessions and logs stalled steps, until the master is closed.
@@ -45,7 +46,7 @@ func (m *Master) all() []*session {
 // closeUnused closes the sessions that were not used for SessionTTL.
 func (m *Master) closeUnused(now time.Time) {
 	for _, s := range m.all() {
-		if s.active.Swap(false) {
+		if s.active.Swap(false) || s.busy() {
 			s.used = now
 		}
 		if m.SessionTTL <= 0 || now.Sub(s.used) <= m.SessionTTL || m.remove(s.handle) == nil {
@@ -53,6 +54,7 @@ func (m *Master) closeUnused(now time.Time) {
 		}
 		m.Log.Warn("closing a session that has not been used; raise the limit if replicas start with long delays",
 			"session", s.handle, "limit", m.SessionTTL)
+		m.Quota.Hit(quota.SessionTime)
 		m.background.Go(func() { s.close(m.ctx, closedByGC) })
 	}
 }

@@ -1,9 +1,10 @@
-// Package quota bounds what clients have on a task: sessions, partial runs, prepared steps, the
-// time of steps, and the memory of steps, sessions and tenants. The master and the worker of a task
-// share one [Quota].
+// Package quota bounds what clients have on a task: sessions, graphs, partial runs, prepared steps,
+// traces, the time of steps, and the memory of steps, sessions and tenants. The master, the worker
+// and the services of a task share one [Quota].
 package quota
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,12 +15,22 @@ import (
 
 // Limits are the limits of a task. Zero turns one off.
 type Limits struct {
-	Sessions    int // open sessions of clients
+	Sessions          int // open sessions of clients
+	PrincipalSessions int // open sessions of one client with a certificate
+
+	// Nodes, Edges (inputs of nodes) and Functions bound the graph of a session, and of each
+	// request.
+	Nodes, Edges, Functions int
+
 	PartialRuns int // partial runs of a session that have not ended
 	Callables   int // prepared steps of a session
 	StepTime    time.Duration
 	// PartialRun is how long a partial run may be without a call.
 	PartialRun time.Duration
+
+	EarlySteps     int // steps for which other tasks wait before they start
+	PeerEarlySteps int // the same for one other task
+	TraceRecords   int // executions of nodes in the trace of a device
 
 	StepMemory, SessionMemory, TenantMemory int64 // bytes of tensors
 }
@@ -30,10 +41,18 @@ type Limit int
 // The limits.
 const (
 	Sessions Limit = iota
+	PrincipalSessions
+	Nodes
+	Edges
+	Functions
 	PartialRuns
 	Callables
 	StepTime
 	PartialRunTime
+	SessionTime
+	EarlySteps
+	PeerEarlySteps
+	TraceRecords
 	StepMemory
 	SessionMemory
 	TenantMemory
@@ -41,14 +60,32 @@ const (
 )
 
 var names = [numLimits]struct{ label, flag, what string }{
-	Sessions:       {"sessions", "--max-sessions", "sessions of the task"},
-	PartialRuns:    {"partial_runs", "--max-partial-runs", "partial runs of the session"},
-	Callables:      {"callables", "--max-callables", "prepared steps of the session"},
-	StepTime:       {"step_time", "--max-step-time", ""},
-	PartialRunTime: {"partial_run_time", "--partial-run-timeout", ""},
-	StepMemory:     {"step_memory", "--max-step-memory", "step"},
-	SessionMemory:  {"session_memory", "--max-session-memory", "session"},
-	TenantMemory:   {"tenant_memory", "--max-tenant-memory", "tenant"},
+	Sessions:          {"sessions", "--max-sessions", "sessions of the task"},
+	PrincipalSessions: {"principal_sessions", "--max-sessions-per-principal", "sessions of the client"},
+	Nodes:             {"nodes", "--max-graph-nodes", "nodes of the graph"},
+	Edges:             {"edges", "--max-graph-edges", "inputs of nodes (edges) of the graph"},
+	Functions:         {"functions", "--max-graph-functions", "functions of the graph"},
+	PartialRuns:       {"partial_runs", "--max-partial-runs", "partial runs of the session"},
+	Callables:         {"callables", "--max-callables", "prepared steps of the session"},
+	StepTime:          {"step_time", "--max-step-time", ""},
+	PartialRunTime:    {"partial_run_time", "--partial-run-timeout", ""},
+	SessionTime:       {"session_time", "--session-ttl", ""},
+	EarlySteps:        {"early_steps", "--max-early-steps", "steps for which other tasks wait before they start"},
+	PeerEarlySteps:    {"peer_early_steps", "--max-early-steps-per-peer", "steps for which one task waits before they start"},
+	TraceRecords:      {"trace_records", "--max-trace-records", ""},
+	StepMemory:        {"step_memory", "--max-step-memory", "step"},
+	SessionMemory:     {"session_memory", "--max-session-memory", "session"},
+	TenantMemory:      {"tenant_memory", "--max-tenant-memory", "tenant"},
+}
+
+// Default returns the limits of a task that sets none.
+func Default() Limits {
+	return Limits{
+		Sessions: 10_000, PrincipalSessions: 1000,
+		Nodes: 1_000_000, Edges: 8_000_000, Functions: 100_000,
+		PartialRuns: 1000, Callables: 1000, PartialRun: 10 * time.Minute,
+		EarlySteps: 1 << 16, PeerEarlySteps: 4096, TraceRecords: 1_000_000,
+	}
 }
 
 // Flag returns the flag of weft server that sets the limit.
@@ -70,22 +107,49 @@ func New(l Limits) *Quota {
 	return &Quota{Limits: l, tenants: map[string]*membudget.Account{}}
 }
 
-// Check returns ResourceExhausted if n things are as many as the limit allows.
-func (q *Quota) Check(l Limit, n int) error {
-	if q == nil {
-		return nil
+// Most returns the largest number that a limit allows. A nil quota has the default limits of
+// graphs, of steps that have not started and of traces, and no others.
+func (q *Quota) Most(l Limit) int {
+	limits := Limits{}
+	if q != nil {
+		limits = q.Limits
+	} else if l == Nodes || l == Edges || l == Functions || l == EarlySteps || l == PeerEarlySteps || l == TraceRecords {
+		limits = Default()
 	}
-	var most int
+	most := 0
 	switch l {
 	case Sessions:
-		most = q.Limits.Sessions
+		most = limits.Sessions
+	case PrincipalSessions:
+		most = limits.PrincipalSessions
+	case Nodes:
+		most = limits.Nodes
+	case Edges:
+		most = limits.Edges
+	case Functions:
+		most = limits.Functions
 	case PartialRuns:
-		most = q.Limits.PartialRuns
+		most = limits.PartialRuns
 	case Callables:
-		most = q.Limits.Callables
+		most = limits.Callables
+	case EarlySteps:
+		most = limits.EarlySteps
+	case PeerEarlySteps:
+		most = limits.PeerEarlySteps
+	case TraceRecords:
+		most = limits.TraceRecords
 	default:
 	}
-	if most <= 0 || n < most {
+	if most <= 0 {
+		return math.MaxInt
+	}
+	return most
+}
+
+// Check returns ResourceExhausted if n things are more than the limit allows.
+func (q *Quota) Check(l Limit, n int) error {
+	most := q.Most(l)
+	if n <= most {
 		return nil
 	}
 	q.Hit(l)
@@ -93,7 +157,11 @@ func (q *Quota) Check(l Limit, n int) error {
 }
 
 // Hit counts a client that has reached a limit.
-func (q *Quota) Hit(l Limit) { q.hits[l].Add(1) }
+func (q *Quota) Hit(l Limit) {
+	if q != nil {
+		q.hits[l].Add(1)
+	}
+}
 
 // Limited returns how often clients have reached each limit, by its name.
 func (q *Quota) Limited() map[string]uint64 {

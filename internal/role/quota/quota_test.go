@@ -9,7 +9,7 @@ import (
 
 func TestCheck(t *testing.T) {
 	q := New(Limits{Sessions: 2})
-	for n, want := range []status.Code{status.OK, status.OK, status.ResourceExhausted} {
+	for n, want := range []status.Code{status.OK, status.OK, status.OK, status.ResourceExhausted} {
 		err := q.Check(Sessions, n)
 		if status.CodeOf(err) != want {
 			t.Errorf("%d sessions: %v, want %v", n, err, want)

@@ -52,7 +52,7 @@ func (w *Worker) recvBuf(ctx context.Context, req *pb.RecvBufRequest) (*pb.RecvB
 			"contains the device (\"%s\") was probably restarted. Check your worker job for the reason why it was restarted.",
 			req.GetSrcIncarnation(), d.Incarnation, req.GetSrcDevice())
 	}
-	t, err := w.takeBuffer(ctx, req.GetStepId(), key)
+	t, err := w.takeBuffer(ctx, req, key)
 	if err != nil {
 		return nil, err
 	}
@@ -61,11 +61,11 @@ func (w *Worker) recvBuf(ctx context.Context, req *pb.RecvBufRequest) (*pb.RecvB
 }
 
 // takeBuffer waits for a buffer of a step.
-func (w *Worker) takeBuffer(ctx context.Context, step int64, key string) (tensor.Tensor, error) {
-	if step == singleStep {
+func (w *Worker) takeBuffer(ctx context.Context, req *pb.RecvBufRequest, key string) (tensor.Tensor, error) {
+	if req.GetStepId() == singleStep {
 		return w.steps.single.Take(ctx, key)
 	}
-	st, err := w.steps.addReceiver(step)
+	st, err := w.steps.addReceiver(req.GetStepId(), req.GetDstDevice())
 	if err != nil {
 		return tensor.Tensor{}, err
 	}

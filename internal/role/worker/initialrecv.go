@@ -101,7 +101,7 @@ func (w *Worker) recvBatch(ctx context.Context, req *message.RecvTensorRequest, 
 	if err := w.recent.Track(req.RequestID, "RecvTensor (GrpcWorker)", req.Key); err != nil {
 		return nil, err
 	}
-	caller := callerOf(ctx)
+	caller, receiver := callerOf(ctx), ""
 	for _, text := range keys {
 		key, err := kernel.ParseKey(text)
 		if err != nil {
@@ -110,13 +110,14 @@ func (w *Worker) recvBatch(ctx context.Context, req *message.RecvTensorRequest, 
 		if err := w.checkProducer(key, text); err != nil {
 			return nil, err
 		}
+		receiver = key.RecvDevice
 		if caller != (cluster.Task{}) {
 			if err := w.checkReceiver(ctx, key.SendDevice, key.RecvDevice); err != nil {
 				return nil, err
 			}
 		}
 	}
-	st, err := w.steps.addReceiver(req.StepID)
+	st, err := w.steps.addReceiver(req.StepID, receiver)
 	if err != nil {
 		return nil, err
 	}

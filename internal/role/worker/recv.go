@@ -57,7 +57,7 @@ func (w *Worker) recvTensor(ctx context.Context, req *message.RecvTensorRequest)
 	if err := w.checkProducer(key, req.Key); err != nil {
 		return nil, err
 	}
-	st, err := w.steps.addReceiver(req.StepID)
+	st, err := w.steps.addReceiver(req.StepID, key.RecvDevice)
 	if err != nil {
 		return nil, err
 	}

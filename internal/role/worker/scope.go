@@ -224,7 +224,7 @@ func (s *steps) beginLasting(id int64, owner *session) error {
 	case st.session != nil:
 		return status.AlreadyExistsf("Step %d exists already.", id)
 	default:
-		s.early--
+		s.removeEarlyLocked(st)
 		st.stopTimerLocked()
 	}
 	st.session, st.lasting = owner, true

@@ -10,6 +10,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/role/recorder"
 	"github.com/weft-ml/weft/internal/runtime/executor"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -37,19 +38,18 @@ type unitStats struct {
 	mu    sync.Mutex
 	nodes []*executor.NodeStats
 	lost  int // executions that were left out
+	quota *quota.Quota
 	meter membudget.Meter
 }
 
 const (
-	// maxTraced is the largest number of executions in the trace of a device. TensorFlow's timeline
-	// is useless with more.
-	maxTraced = 1_000_000
 	// tracedSize is about the memory of an execution in bytes, here and in the response.
 	tracedSize = 1 << 10
 )
 
-// Collect adds one execution of a node. A trace that is too large for maxTraced, or for the memory
-// that is left, has the first executions only. It ignores nodes that move tensors between devices,
+// Collect adds one execution of a node. A trace that is too large for the quota, or for the memory
+// that is left, has the first executions only. TensorFlow's timeline is useless with more than a
+// million. It ignores nodes that move tensors between devices,
 // as TensorFlow does: transfers are recorded separately.
 func (u *unitStats) Collect(n *executor.NodeStats) {
 	if u.recording != nil {
@@ -64,7 +64,15 @@ func (u *unitStats) Collect(n *executor.NodeStats) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.lost > 0 || len(u.nodes) >= maxTraced || !u.meter.Take(tracedSize) {
+	switch {
+	case u.lost > 0:
+		u.lost++
+		return
+	case len(u.nodes) >= u.quota.Most(quota.TraceRecords):
+		u.quota.Hit(quota.TraceRecords)
+		u.lost++
+		return
+	case !u.meter.Take(tracedSize):
 		u.lost++
 		return
 	}
@@ -92,6 +100,7 @@ func newStats(opts *pb.ExecutorOpts, r *run) *stats {
 		u := &r.graph.units[i]
 		s.units = append(s.units, &unitStats{
 			unit: u, recording: recording, recorded: recorder.Partition{Device: u.device.Name, Graph: u.graph}, step: r.step.id, wanted: wanted,
+			quota: r.worker.Quota,
 		})
 	}
 	return s
@@ -134,7 +143,10 @@ func (u *unitStats) timeline(begun time.Time) *pb.DeviceStepStats {
 		out.NodeStats = append(out.NodeStats, nodeStats(n, u.node(n)))
 	}
 	if u.lost > 0 {
-		end := u.nodes[len(u.nodes)-1].End
+		end := begun
+		if len(u.nodes) > 0 {
+			end = u.nodes[len(u.nodes)-1].End
+		}
 		note := nodeStats(&executor.NodeStats{Node: "_TRUNCATED", Op: "NoOp", Scheduled: end, Start: end, End: end}, nil)
 		note.TimelineLabel = fmt.Sprintf("the rest of the trace is left out: %d executions", u.lost)
 		out.NodeStats = append(out.NodeStats, note)

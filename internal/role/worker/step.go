@@ -2,19 +2,19 @@ package worker
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/runtime/collective"
 	"github.com/weft-ml/weft/internal/runtime/rendezvous"
 	"github.com/weft-ml/weft/status"
 )
 
 const (
-	// maxEarlySteps bounds the steps that peers request before the master starts them.
-	maxEarlySteps = 1 << 16
 	// maxEarlyWait bounds the wait of a peer for a step that the master never starts.
 	maxEarlyWait = 10 * time.Minute
 	// abortDelay gives the error that made a peer give up time to reach the master before the
@@ -42,7 +42,10 @@ type steps struct {
 	mu    sync.Mutex
 	err   error           // reason why new steps are rejected; guarded by mu
 	byID  map[int64]*step // guarded by mu
+	quota *quota.Quota    // limits of early; may be nil
 	early int             // number of steps without a session; guarded by mu
+	// numbers of steps without a session by the task that has named each first; guarded by mu
+	earlyOf map[string]int
 }
 
 // step is one step on this task.
@@ -56,6 +59,7 @@ type step struct {
 	// Guarded by steps.mu:
 	session   *session // nil until the master starts the step
 	receivers int      // number of waiting peers
+	peer      string   // the task that has named the step before its master; "" for none
 	runs      []*run   // runs that have not ended
 	partial   *partial // nil unless it is a partial run
 	// it outlives the failure of a run or receiver; written once, before it has any
@@ -87,7 +91,9 @@ func (st *step) abort(why error) {
 	st.buffers.Abort(why)
 }
 
-func newSteps(lender Lender) *steps { return &steps{lender: lender, byID: map[int64]*step{}} }
+func newSteps(lender Lender, q *quota.Quota) *steps {
+	return &steps{lender: lender, quota: q, byID: map[int64]*step{}}
+}
 
 // has reports whether a step exists.
 func (s *steps) has(id int64) bool {
@@ -97,7 +103,7 @@ func (s *steps) has(id int64) bool {
 }
 
 // addReceiver returns the step that a peer receives from. The caller must call removeReceiver.
-func (s *steps) addReceiver(id int64) (*step, error) {
+func (s *steps) addReceiver(id int64, recvDevice string) (*step, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.byID[id]
@@ -105,11 +111,15 @@ func (s *steps) addReceiver(id int64) (*step, error) {
 		if s.err != nil {
 			return nil, s.err
 		}
-		if s.early >= maxEarlySteps {
-			return nil, status.ResourceExhaustedf("peers wait for %d steps that have not started", maxEarlySteps)
+		peer, _, _ := strings.Cut(recvDevice, "/device:")
+		if err := s.quota.Check(quota.EarlySteps, s.early+1); err != nil {
+			return nil, err
+		}
+		if err := s.quota.Check(quota.PeerEarlySteps, s.earlyOf[peer]+1); err != nil {
+			return nil, err
 		}
 		st = s.addLocked(id)
-		s.early++
+		s.addEarlyLocked(st, peer)
 		st.timer = time.AfterFunc(maxEarlyWait, func() {
 			s.remove(st, status.Abortedf("Step %d was not started within %v of the first request for its tensors.", id, maxEarlyWait))
 		})
@@ -124,6 +134,25 @@ func (s *steps) addLocked(id int64) *step {
 	st.id = id
 	s.byID[id] = st
 	return st
+}
+
+// addEarlyLocked counts a step without a session.
+func (s *steps) addEarlyLocked(st *step, peer string) {
+	s.early++
+	if s.earlyOf == nil {
+		s.earlyOf = map[string]int{}
+	}
+	s.earlyOf[peer]++
+	st.peer = peer
+}
+
+// removeEarlyLocked ends the count of a step, which has a session or is removed.
+func (s *steps) removeEarlyLocked(st *step) {
+	s.early--
+	if s.earlyOf[st.peer]--; s.earlyOf[st.peer] <= 0 {
+		delete(s.earlyOf, st.peer)
+	}
+	st.peer = ""
 }
 
 // removeReceiver records that a peer no longer waits.
@@ -149,7 +178,7 @@ func (s *steps) begin(id int64, r *run) (*step, error) {
 	case st == nil:
 		st = s.addLocked(id)
 	case st.session == nil:
-		s.early--
+		s.removeEarlyLocked(st)
 		st.stopTimerLocked()
 	case !st.session.owns(r.session):
 		return nil, status.Internalf("Step %d belongs to session %s, not to %s.", id, st.session.handle, r.session.handle)
@@ -275,7 +304,7 @@ func (s *steps) remove(st *step, why *status.Error) {
 func (s *steps) removeLocked(st *step, why *status.Error) {
 	delete(s.byID, st.id)
 	if st.session == nil {
-		s.early--
+		s.removeEarlyLocked(st)
 	}
 	st.stopTimerLocked()
 	runs := slices.Clone(st.runs)

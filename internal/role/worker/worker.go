@@ -141,7 +141,7 @@ type Worker struct {
 // New returns a worker. The caller must call Close.
 func New(cfg Config) *Worker {
 	w := &Worker{
-		Config: cfg, Collectives: collective.NewManager(), recent: requestid.NewRecent(recentRequests, 8), steps: newSteps(cfg.Lender),
+		Config: cfg, Collectives: collective.NewManager(), recent: requestid.NewRecent(recentRequests, 8), steps: newSteps(cfg.Lender, cfg.Quota),
 		sessions: map[string]*session{},
 	}
 	if w.Sequences == nil {

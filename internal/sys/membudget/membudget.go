@@ -60,6 +60,8 @@ type budget struct {
 	used    func() int64 // reads the memory in use; replaced by tests
 	collect func()       // collects garbage; replaced by tests
 
+	refused atomic.Uint64 // requests for memory that there was not
+
 	mu       sync.Mutex  // serializes readings
 	pressed  atomic.Bool // the last reading found less than 1/pressShare left
 	fruitful bool        // the last collection gained enough; guarded by mu
@@ -82,6 +84,9 @@ func SetLimit(bytes int64) { process.setLimit(bytes) }
 
 // Limit returns the memory limit of the process in bytes; 0 for none.
 func Limit() int64 { return process.limit.Load() }
+
+// Refused returns the number of requests for memory that would have exceeded the limit.
+func Refused() uint64 { return process.refused.Load() }
 
 // Take asks for n bytes that the caller is about to allocate. It returns false if the process would
 // exceed its limit. What is freed later need not be reported.
@@ -210,8 +215,11 @@ func (b *budget) admit(n, limit int64) bool {
 	if now := mono.Nanos(); b.fruitful || now-b.last >= int64(collectPause) {
 		b.collect()
 		b.fruitful, b.last = b.fits(n, limit), mono.Nanos()
-		return b.fruitful
+		if b.fruitful {
+			return true
+		}
 	}
+	b.refused.Add(1)
 	return false
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/master"
 	"github.com/weft-ml/weft/internal/role/peer"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/role/worker"
 	"github.com/weft-ml/weft/internal/runtime/collective"
 	"github.com/weft-ml/weft/kernel"
@@ -35,6 +36,7 @@ type Options struct {
 	Kernels         *kernel.Registry // nil for the default registry
 	SessionDefaults *pb.ConfigProto
 	SessionTTL      time.Duration
+	Quota           quota.Limits                  // of each task
 	OrphanTimeout   time.Duration                 // of sessions on workers; 0 for none
 	Releases        map[cluster.Task]peer.Release // of TensorFlow that tasks stand in for
 	Log             *slog.Logger                  // nil discards the log
@@ -135,7 +137,7 @@ func (c *Cluster) Start(job string, index int) *Node {
 		Connect: func(spec cluster.Spec, self cluster.Task) (master.Workers, error) {
 			return &view{c, self, n, spec}, nil
 		},
-		SessionDefaults: c.options.SessionDefaults, SessionTTL: c.options.SessionTTL, Placement: n.Placement,
+		SessionDefaults: c.options.SessionDefaults, SessionTTL: c.options.SessionTTL, Quota: quota.New(c.options.Quota), Placement: n.Placement,
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -60,6 +60,27 @@ func (s *Server) reachedLimit(ip netip.Addr) (l Limit, most int, what string) {
 	return 0, 0, ""
 }
 
+// admitName counts a connection for its client, whose name its certificate has proved. It returns an
+// error if the client has too many.
+func (s *Server) admitName(c *serverConn) error {
+	if s.NameOf == nil {
+		return nil
+	}
+	name := s.NameOf(c.nc)
+	if name == "" {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if most := s.Limits.NameConnections; most > 0 && s.byName[name] >= most {
+		s.hit(LimitNameConnections)
+		return &connError{codeEnhanceYourCalm, LimitNameConnections.text("too many connections of "+name, most)}
+	}
+	s.byName[name]++
+	c.name = name
+	return nil
+}
+
 // evict ends the connection that has been idle for longest and that no task has used. Connections
 // without any call come first: many of them, opened within one sweep, must not end the connection
 // of a client that pauses between two calls.

@@ -9,6 +9,7 @@ import (
 type Limits struct {
 	Connections        int           // open connections
 	AddressConnections int           // open connections from one IP address
+	NameConnections    int           // open connections of one client, by Server.NameOf
 	Handshake          time.Duration // for the connection preface and the first SETTINGS
 	// Frame bounds how long a frame other than DATA, or a header block, may be incomplete, and how
 	// long no byte of a DATA frame may arrive.
@@ -37,6 +38,7 @@ type Limit int
 const (
 	LimitConnections Limit = iota
 	LimitAddressConnections
+	LimitNameConnections
 	LimitHandshake
 	LimitFrame
 	LimitIdle
@@ -53,6 +55,7 @@ const (
 var limitNames = [numLimits]struct{ label, flag string }{
 	LimitConnections:        {"connections", "--max-connections"},
 	LimitAddressConnections: {"address_connections", "--max-connections-per-address"},
+	LimitNameConnections:    {"principal_connections", "--max-connections-per-principal"},
 	LimitHandshake:          {"handshake", "--handshake-timeout"},
 	LimitFrame:              {"frame", "--frame-timeout"},
 	LimitIdle:               {"idle", "--idle-timeout"},

@@ -319,6 +319,44 @@ func (c from) RemoteAddr() net.Addr {
 	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(c.ip), 1))
 }
 
+// A client whose certificate names it has its own limit. Tasks have none.
+func TestConnectionsOfName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, connect := limited(t)
+		s.Limits.NameConnections = 2
+		name := "client a"
+		s.NameOf = func(net.Conn) string { return name }
+		admitted := func() *peer {
+			t.Helper()
+			p := connect()
+			go p.nc.Write(hello) //nolint:errcheck // the next line finds out
+			if h, _, _ := p.await(frameSettings); h.kind != frameSettings {
+				t.Error("a connection was refused")
+			}
+			synctest.Wait()
+			return p
+		}
+		first := admitted()
+		admitted()
+		third := connect()
+		go third.nc.Write(hello) //nolint:errcheck // the server refuses it
+		third.ended("third of a client", LimitNameConnections, 0)
+		name = "client b"
+		admitted()
+		name = "" // a task
+		for range 3 {
+			admitted()
+		}
+		name = "client a"
+		first.nc.Close()
+		synctest.Wait()
+		admitted()
+		if n := s.Limited()["principal_connections"]; n != 1 {
+			t.Errorf("counted %d times, want 1", n)
+		}
+	})
+}
+
 // Clients are refused at a limit on connections. Tasks get in.
 func TestConnectionLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -56,6 +56,9 @@ type Server struct {
 	// Refused is called when a client has failed to secure its connection. If it returns a text, a
 	// client that speaks HTTP/2 nonetheless gets it in a GOAWAY. It may be nil.
 	Refused func(nc net.Conn, err error) (why string)
+	// NameOf returns the name of a client that has secured its connection, "" if it has none or is a
+	// task. It may be nil.
+	NameOf func(net.Conn) string
 	// Authorize decides whether a caller may call a method, before the request is read. Calls with
 	// another code than 0 are answered with it. It may be nil.
 	Authorize func(c *Caller, path string) (code uint32, text string)
@@ -78,6 +81,7 @@ type Server struct {
 	accepted  uint64                    // connections so far; guarded by mu
 	ended     CallCounts                // of connections that have ended; guarded by mu
 	byAddress map[netip.Addr]int        // number of conns by IP address; guarded by mu
+	byName    map[string]int            // number of conns by name of the client; guarded by mu
 	running   sync.WaitGroup            // connections, workers, rollbacks and calls in progress
 
 	sweeping   bool          // sweepTimer runs; guarded by mu
@@ -97,9 +101,9 @@ type method struct {
 func NewServer(log *slog.Logger) *Server {
 	return &Server{
 		log: log, methods: map[string]*method{}, listeners: map[net.Listener]struct{}{}, conns: map[*serverConn]struct{}{},
-		byAddress: map[netip.Addr]int{},
-		workers:   workerPool{timeout: idleTimeout},
-		Identify:  func(net.Conn, string) Caller { return Caller{Context: context.Background()} },
+		byAddress: map[netip.Addr]int{}, byName: map[string]int{},
+		workers:  workerPool{timeout: idleTimeout},
+		Identify: func(net.Conn, string) Caller { return Caller{Context: context.Background()} },
 	}
 }
 
@@ -201,6 +205,11 @@ func (s *Server) removeConn(c *serverConn) {
 	s.ended.add(c.calls.counts())
 	if s.byAddress[c.ip]--; s.byAddress[c.ip] == 0 {
 		delete(s.byAddress, c.ip)
+	}
+	if c.name != "" {
+		if s.byName[c.name]--; s.byName[c.name] == 0 {
+			delete(s.byName, c.name)
+		}
 	}
 	s.mu.Unlock()
 	s.running.Done()

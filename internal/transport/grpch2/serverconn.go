@@ -51,6 +51,7 @@ type serverConn struct {
 	ip           netip.Addr    // of the client
 	watch        watch
 	number       uint64      // of the connection, in the order of admission
+	name         string      // of the client, counted in server.byName; guarded by server.mu
 	used         atomic.Bool // the client has made a call
 	evicted      bool        // guarded by server.mu
 	announced    bool        // announceWeft was called; guarded by the read token
@@ -96,6 +97,9 @@ func (c *serverConn) handshake() error {
 	limit := cmp.Or(c.server.Limits.Handshake, handshakeTimeout)
 	deadline := time.Now().Add(limit)
 	if err := c.secureHandshake(deadline); err != nil {
+		return err
+	}
+	if err := c.server.admitName(c); err != nil {
 		return err
 	}
 	if err := c.nc.SetReadDeadline(deadline); err != nil {

@@ -6,16 +6,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
-)
-
-// Limits of the graphs in a request. An empty node takes two bytes of a message, and 2.8 KiB of
-// memory once it is in a graph, so messages are counted before they are decoded.
-const (
-	maxNodes     = 1_000_000
-	maxEdges     = 8_000_000
-	maxFunctions = 100_000
 )
 
 const (
@@ -38,8 +31,13 @@ var (
 	functionName = (*pb.FunctionDef)(nil).ProtoReflect().Descriptor().FullName()
 )
 
-// census counts what a message holds without decoding it.
+// census counts what a message holds without decoding it. An empty node takes two bytes of a
+// message, and 2.8 KiB of memory once it is in a graph.
 type census struct {
+	quota *quota.Quota // limits; nil for the default ones
+
+	maxNodes, maxEdges, maxFunctions int // of quota
+
 	nodes, edges, functions int
 	memory                  int64 // estimate in bytes
 }
@@ -48,11 +46,11 @@ type census struct {
 var errNoMemory = status.ResourceExhaustedf("There is not enough memory to decode the request (--memory-limit).")
 
 // admitMessage returns an error if decoding data as m would take too much memory.
-func admitMessage(m proto.Message, data []byte) error {
+func admitMessage(m proto.Message, data []byte, q *quota.Quota) error {
 	if len(data) < minCounted {
 		return nil
 	}
-	var c census
+	c := newCensus(q)
 	c.count(m.ProtoReflect().Descriptor(), data)
 	if err := c.check(); err != nil {
 		return err
@@ -63,21 +61,23 @@ func admitMessage(m proto.Message, data []byte) error {
 	return nil
 }
 
+func newCensus(q *quota.Quota) *census {
+	return &census{quota: q, maxNodes: q.Most(quota.Nodes), maxEdges: q.Most(quota.Edges), maxFunctions: q.Most(quota.Functions)}
+}
+
 func (c *census) check() error {
-	switch {
-	case c.nodes > maxNodes:
-		return status.ResourceExhaustedf("The request has more than %d nodes.", maxNodes)
-	case c.edges > maxEdges:
-		return status.ResourceExhaustedf("The nodes of the request have more than %d inputs (edges).", maxEdges)
-	case c.functions > maxFunctions:
-		return status.ResourceExhaustedf("The request has more than %d functions.", maxFunctions)
+	if err := c.quota.Check(quota.Nodes, c.nodes); err != nil {
+		return err
 	}
-	return nil
+	if err := c.quota.Check(quota.Edges, c.edges); err != nil {
+		return err
+	}
+	return c.quota.Check(quota.Functions, c.functions)
 }
 
 // full reports whether a limit is exceeded.
 func (c *census) full() bool {
-	return c.nodes > maxNodes || c.edges > maxEdges || c.functions > maxFunctions
+	return c.nodes > c.maxNodes || c.edges > c.maxEdges || c.functions > c.maxFunctions
 }
 
 // count adds a message. It stops at the first malformed field, which the decoder will report, and

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
@@ -24,7 +25,7 @@ func TestCensus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var c census
+	c := newCensus(nil)
 	c.count((&pb.CreateSessionRequest{}).ProtoReflect().Descriptor(), data)
 	if c.nodes != 3 || c.edges != 4 || c.functions != 2 {
 		t.Errorf("%d nodes, %d edges, %d functions; want 3, 4, 2", c.nodes, c.edges, c.functions)
@@ -54,20 +55,21 @@ func inField(field byte, message []byte) []byte {
 }
 
 func TestCensusLimits(t *testing.T) {
+	most := quota.Default()
 	for _, tt := range []struct {
 		name  string
 		graph []byte
 	}{
-		{"nodes", repeated(1, maxNodes+1)},
-		{"functions", inField(2, repeated(1, maxFunctions+1))},
-		{"edges", inField(1, repeated(3, maxEdges+1))},
+		{"nodes", repeated(1, most.Nodes+1)},
+		{"functions", inField(2, repeated(1, most.Functions+1))},
+		{"edges", inField(1, repeated(3, most.Edges+1))},
 	} {
-		err := admitMessage(&pb.CreateSessionRequest{}, inField(1, tt.graph))
+		err := admitMessage(&pb.CreateSessionRequest{}, inField(1, tt.graph), nil)
 		if status.CodeOf(err) != status.ResourceExhausted {
 			t.Errorf("too many %s: %v", tt.name, err)
 		}
 	}
-	if err := admitMessage(&pb.CreateSessionRequest{}, inField(1, repeated(3, maxNodes))); err != nil {
+	if err := admitMessage(&pb.CreateSessionRequest{}, inField(1, repeated(3, most.Nodes)), nil); err != nil {
 		t.Errorf("a message without graph: %v", err)
 	}
 }
@@ -76,7 +78,7 @@ func TestCensusLimits(t *testing.T) {
 func TestCensusMemory(t *testing.T) {
 	defer membudget.SetLimit(membudget.Limit())
 	membudget.SetLimit(128 << 20)
-	err := admitMessage(&pb.CreateSessionRequest{}, inField(1, repeated(1, maxNodes)))
+	err := admitMessage(&pb.CreateSessionRequest{}, inField(1, repeated(1, quota.Default().Nodes)), nil)
 	if status.CodeOf(err) != status.ResourceExhausted {
 		t.Errorf("a graph that needs 2.8 GiB: %v", err)
 	}

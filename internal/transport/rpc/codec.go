@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -55,7 +56,7 @@ func encode(msg any) (encoded, error) {
 }
 
 // decode decodes a message, which owns its tensors and shares no memory with data.
-func decode(data [][]byte, msg any) error { return decodePlaced(data, nil, msg) }
+func decode(data [][]byte, msg any) error { return decodePlaced(data, nil, msg, nil) }
 
 // receive decodes a received message and gives its grant back.
 func receive(body grpch2.Body, msg any) error {
@@ -67,12 +68,13 @@ func receive(body grpch2.Body, msg any) error {
 // decode decodes a received message and keeps its grant.
 func (rb *receiveBuffer) decode(msg any) error {
 	defer rb.release()
-	return decodePlaced(rb.data, rb.placed, msg)
+	return decodePlaced(rb.data, rb.placed, msg, rb.limiter.quota)
 }
 
 // decodePlaced decodes a message. It takes over the placed tensors whose memory is among the data.
-func decodePlaced(data [][]byte, placed []tensor.Tensor, msg any) error {
+func decodePlaced(data [][]byte, placed []tensor.Tensor, msg any, q *quota.Quota) error {
 	d := decoder{reader: newReader(data), placed: placed}
+	d.quota = q
 	switch m := msg.(type) {
 	case *message.RunStepRequest:
 		d.runStepRequest(m)
@@ -92,7 +94,7 @@ func decodePlaced(data [][]byte, placed []tensor.Tensor, msg any) error {
 		d.recvTensorResponse(m)
 	case proto.Message:
 		rest := d.rest()
-		if err := admitMessage(m, rest); err != nil {
+		if err := admitMessage(m, rest, q); err != nil {
 			return err
 		}
 		if (proto.UnmarshalOptions{RecursionLimit: maxNesting}).Unmarshal(rest, m) != nil {

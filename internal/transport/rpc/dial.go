@@ -46,12 +46,12 @@ type Conn struct {
 // Dial returns a connection to the server at address, "host:port". It has a receive limiter of its
 // own.
 func Dial(address string) (*Conn, error) {
-	return connect(address, NewReceiveLimiter(), nil)
+	return connect(address, NewReceiveLimiter(nil), nil)
 }
 
 // DialSecure is Dial with TLS. The server must be the given task, or any task if that is zero.
 func DialSecure(address string, creds *secure.Credentials, task cluster.Task) (*Conn, error) {
-	return connect(address, NewReceiveLimiter(), over(creds, task, address))
+	return connect(address, NewReceiveLimiter(nil), over(creds, task, address))
 }
 
 // An Upgrade secures a connection that has been established, or closes it.
@@ -59,7 +59,7 @@ type Upgrade func(context.Context, net.Conn) (net.Conn, error)
 
 // DialWith is Dial over connections that upgrade returns.
 func DialWith(address string, upgrade Upgrade) (*Conn, error) {
-	return connect(address, NewReceiveLimiter(), upgrade)
+	return connect(address, NewReceiveLimiter(nil), upgrade)
 }
 
 // over returns the upgrade to TLS, nil without certificates.

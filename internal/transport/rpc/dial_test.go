@@ -74,7 +74,7 @@ func recvFrom(t *testing.T, peers *Peers, task string, req *message.RecvTensorRe
 func TestPeers(t *testing.T) {
 	conn := serve(t, echo{})
 	spec := cluster.Spec{"ps": {2: conn.address}}
-	conns := NewConnections(NewReceiveLimiter())
+	conns := NewConnections(NewReceiveLimiter(nil))
 	peers := NewPeers(spec, conns)
 	for range 2 {
 		resp, err := recvFrom(t, peers, "/job:ps/replica:0/task:2", &message.RecvTensorRequest{Key: markerName})
@@ -136,7 +136,7 @@ func TestWaitForReady(t *testing.T) {
 	if err != nil {
 		t.Skip("the port was taken:", err)
 	}
-	server := NewServer(NewReceiveLimiter(), discard)
+	server := NewServer(NewReceiveLimiter(nil), discard)
 	RegisterWorker(server, echo{}, discard)
 	go server.Serve(listener) //nolint:errcheck // ends with Close
 	defer server.Close()

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 )
 
@@ -22,9 +23,13 @@ const (
 // errMalformed reports bytes that are not a protocol message.
 var errMalformed = errors.New("malformed message")
 
-// add appends a value to a list. It fails r if there is no memory for the list to grow.
+// add appends a value to a list. It fails r if there is no memory for the list to grow, or if the
+// list has more elements than a graph may have nodes: feeds, fetches and targets name nodes.
 func add[T any](r *reader, list []T, v T) []T {
 	if len(list) == cap(list) {
+		if err := r.quota.Check(quota.Nodes, len(list)+1); err != nil {
+			r.fail(err)
+		}
 		r.take(2 * cap(list) * int(unsafe.Sizeof(v)))
 	}
 	if r.err != nil {
@@ -42,6 +47,7 @@ type reader struct {
 	err  error
 
 	meter membudget.Meter // of what was decoded
+	quota *quota.Quota    // limits of graphs; nil for the default ones
 }
 
 // take counts n bytes of memory for what is being decoded, and fails if there are none.
@@ -233,7 +239,7 @@ func (r *reader) message(m proto.Message) {
 	outer := r.enter()
 	b := r.rest()
 	r.leave(outer)
-	if err := admitMessage(m, b); err != nil {
+	if err := admitMessage(m, b, r.quota); err != nil {
 		r.fail(err)
 	}
 	if r.err == nil && (proto.UnmarshalOptions{Merge: true, RecursionLimit: maxNesting}).Unmarshal(b, m) != nil {

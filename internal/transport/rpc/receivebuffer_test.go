@@ -32,7 +32,7 @@ func vector(n int) tensor.Tensor {
 
 // TestReceiveBuffer receives messages with tensors of all sizes: only large ones are placed.
 func TestReceiveBuffer(t *testing.T) {
-	limiter := NewReceiveLimiter()
+	limiter := NewReceiveLimiter(nil)
 	big, small := minPlaced/4, 100
 	for _, tt := range []struct {
 		method string
@@ -90,7 +90,7 @@ func TestReceiveBuffer(t *testing.T) {
 // TestReceiveBufferEnds discards an incomplete message, and receives one that announces too much
 // memory.
 func TestReceiveBufferEnds(t *testing.T) {
-	limiter := NewReceiveLimiter()
+	limiter := NewReceiveLimiter(nil)
 	data, err := encode(&message.RecvTensorResponse{Tensor: vector(minPlaced)})
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func FuzzReceiveBuffer(f *testing.F) {
 	}
 	f.Add(slices.Concat(data.data...)[:200], byte(1), uint16(500))
 	f.Fuzz(func(t *testing.T, head []byte, path byte, cut uint16) {
-		limiter := NewReceiveLimiter()
+		limiter := NewReceiveLimiter(nil)
 		wire := append(slices.Clone(head), make([]byte, 2*minPlaced)...)
 		paths := []tensorPath{{2, 2, 4}, {3, 4}, {3, 2, 4}, {1, 4}, {1, 2, 4}}
 		a := limiter.newBuffer(paths[int(path)%len(paths)], len(wire))

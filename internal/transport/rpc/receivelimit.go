@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weft-ml/weft/internal/role/quota"
 )
 
 const (
@@ -33,6 +35,7 @@ const (
 // It may be used concurrently.
 type ReceiveLimiter struct {
 	announced atomic.Int64 // bytes of tensors that have memory and have not arrived
+	quota     *quota.Quota // limits of graphs; nil for the default ones
 
 	mu      sync.Mutex
 	window  int64         // in bytes; guarded by mu
@@ -51,9 +54,10 @@ type grant struct {
 	place *list.Element // in admitted; nil if the grant does not count
 }
 
-// NewReceiveLimiter returns a limiter for the receives of one task.
-func NewReceiveLimiter() *ReceiveLimiter {
-	return &ReceiveLimiter{window: receiveWindow, maxWait: receiveMaxWait}
+// NewReceiveLimiter returns a limiter for the receives of one task, whose requests have graphs
+// within a quota. A nil quota has the default limits.
+func NewReceiveLimiter(q *quota.Quota) *ReceiveLimiter {
+	return &ReceiveLimiter{window: receiveWindow, maxWait: receiveMaxWait, quota: q}
 }
 
 // SetWindow sets the window, in bytes, and the longest wait of a sender.

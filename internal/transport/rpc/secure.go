@@ -68,6 +68,12 @@ func (s *Server) Guard(g *Guard) {
 		}
 		return ""
 	}
+	s.NameOf = func(nc net.Conn) string {
+		if p := principalOf(nc); p != nil && p.Role != trust.Task {
+			return p.String()
+		}
+		return ""
+	}
 	s.Authorize = func(c *grpch2.Caller, path string) (code uint32, text string) {
 		if err := g.Check(c.Context, trust.FromContext(c.Context), path); err != nil {
 			e := status.From(err)

@@ -31,7 +31,7 @@ var wireMethods = map[string][]string{
 }
 
 func TestMethodNames(t *testing.T) {
-	server := NewServer(NewReceiveLimiter(), discard)
+	server := NewServer(NewReceiveLimiter(nil), discard)
 	RegisterMaster(server, echo{}, discard)
 	RegisterWorker(server, echo{}, discard)
 	var want []string
@@ -285,7 +285,7 @@ func serveWith(t testing.TB, register func(*Server)) *Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := NewServer(NewReceiveLimiter(), discard)
+	server := NewServer(NewReceiveLimiter(nil), discard)
 	register(server)
 	stopped := make(chan error, 1)
 	go func() { stopped <- server.Serve(listener) }()
