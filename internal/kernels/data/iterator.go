@@ -98,7 +98,8 @@ func guarded(f func() error) (err error) {
 			return
 		}
 		if e, ok := p.(error); ok {
-			if over, ok := errors.AsType[*membudget.Exceeded](e); ok { // of a loop of package parallel, too
+			// also within the panic of a loop of package parallel
+			if over, ok := errors.AsType[*membudget.Exceeded](e); ok {
 				err = status.ResourceExhaustedf("OOM when allocating %d bytes for a dataset", over.Bytes)
 				return
 			}

@@ -60,8 +60,8 @@ func (s *Server) reachedLimit(ip netip.Addr) (l Limit, most int, what string) {
 	return 0, 0, ""
 }
 
-// admitName counts a connection for its client, whose name its certificate has proved. It returns an
-// error if the client has too many.
+// admitName counts a connection for its client, whose certificate has proved its name. It returns
+// an error if the client has too many.
 func (s *Server) admitName(c *serverConn) error {
 	if s.NameOf == nil {
 		return nil

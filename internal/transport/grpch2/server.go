@@ -56,8 +56,8 @@ type Server struct {
 	// Refused is called when a client has failed to secure its connection. If it returns a text, a
 	// client that speaks HTTP/2 nonetheless gets it in a GOAWAY. It may be nil.
 	Refused func(nc net.Conn, err error) (why string)
-	// NameOf returns the name of a client that has secured its connection, "" if it has none or is a
-	// task. It may be nil.
+	// NameOf returns the name of a client that has secured its connection, "" if it has none or is
+	// a task. It may be nil.
 	NameOf func(net.Conn) string
 	// Authorize decides whether a caller may call a method, before the request is read. Calls with
 	// another code than 0 are answered with it. It may be nil.
