@@ -174,6 +174,7 @@ h2spec: build $(H2SPEC) ## Run the conformance tests of HTTP/2 against a server
 .PHONY: bench
 bench: build $(VENV_READY) ## Compare with TensorFlow's server, end to end (ARGS="--quick", ARGS="--only latency")
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/bench-client ./bench/goclient
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/bench-predictclient ./bench/predictclient
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/bench-nullserver ./bench/nullserver
 	$(VENV)/bin/python -m bench.run $(ARGS)
 

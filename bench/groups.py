@@ -11,6 +11,7 @@ MODULES = (
     "transfers",
     "training",
     "eager",
+    "serving",
     "garbage",
     "memory",
     "scale",

@@ -64,7 +64,7 @@ type (
 		Name       string         `json:"name"`
 		Shape      []int64        `json:"shape"`
 		Type       string         `json:"datatype" enum:"BOOL,UINT8,UINT16,UINT32,UINT64,INT8,INT16,INT32,INT64,FP16,FP32,FP64,BYTES,BF16"`
-		Parameters map[string]any `json:"parameters,omitzero" doc:"binary_data_size: the elements are so many bytes after the JSON."`
+		Parameters map[string]any `json:"parameters,omitzero" doc:"binary_data_size: number of bytes after the JSON that have the elements."`
 		Data       []any          `json:"data,omitzero"`
 	}
 	// InferOutput asks for an output.
