@@ -167,6 +167,29 @@ wheel: build ## Build the Python packages of weft_shim, without and with the pro
 .PHONY: clients
 clients: $(GRPC_JS) ## Install clients of other languages for "make interop" (needs npm)
 
+# The dashboard is committed as compiled from TypeScript, so that "make build" needs Go alone.
+# Its packages are kept out of the source tree, which tests and linters read.
+DASHBOARD := internal/inspect/dashboard/app
+DASHBOARD_NODE := .tmp/node/dashboard
+DASHBOARD_READY := $(DASHBOARD_NODE)/node_modules/.package-lock.json
+
+$(DASHBOARD_READY): $(DASHBOARD)/package.json $(DASHBOARD)/package-lock.json
+	mkdir -p $(DASHBOARD_NODE)
+	cp $^ $(DASHBOARD_NODE)
+	npm ci --no-audit --no-fund --silent --prefix $(DASHBOARD_NODE)
+	touch $@
+
+.PHONY: dashboard
+dashboard: $(DASHBOARD_READY) ## Compile the dashboard; needs npm
+	$(DASHBOARD_NODE)/node_modules/.bin/tsc --noEmit --project $(DASHBOARD)
+	cd interop/dashboard && $(GO) run ./bundle
+
+# The module follows the requirements of Weft's, whose go.mod may have changed.
+.PHONY: dashboard-test
+dashboard-test: $(DASHBOARD_READY) ## Test the dashboard in Chromium; SCREENSHOTS names a folder for pictures
+	$(DASHBOARD_NODE)/node_modules/.bin/tsc --noEmit --project $(DASHBOARD)
+	cd interop/dashboard && export GOFLAGS=-mod=mod && $(GO) run ./bundle -check && $(GO) vet ./... && $(GO) test -count=1 ./...
+
 .PHONY: h2spec
 h2spec: build $(H2SPEC) ## Run the conformance tests of HTTP/2 against a server
 	interop/h2spec.sh bin/weft $(H2SPEC) $(ARGS)

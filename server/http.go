@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/weft-ml/weft/internal/inspect/dashboard"
 	"github.com/weft-ml/weft/internal/inspect/web"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/sys/buildinfo"
@@ -102,7 +103,7 @@ func (s *Server) serveHTTP() {
 		config = s.secure.creds.HTTP()
 	}
 	s.web = web.Serve(s.httpListener, web.Config{
-		TLS: config, API: s.rest,
+		TLS: config, API: s.rest, Dashboard: &dashboard.Dashboard{Cluster: s.inspection, Self: s.def.Self().Short()},
 		Authorize: s.authorizeHTTP, Readiness: s.readiness, Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 		AnyHost: s.secure != nil || !isLoopbackAddr(s.httpListener.Addr()), Log: s.log,
 	})

@@ -85,7 +85,7 @@ func newServer() *cobra.Command {
 	gpuMemoryFraction(flags)
 	flags.StringVar(&f.portFile, "port-file", "", "file for the port on which the task listens")
 	flags.StringVar(&f.metrics, "metrics-address", "", "address at which to serve metrics of the task for Prometheus, at /metrics")
-	flags.StringVar(&f.http, "http-address", "", "address at which to answer HTTP: /livez, /readyz, /version, /metrics and /debug/pprof; with certificates it asks for them")
+	flags.StringVar(&f.http, "http-address", "", "address at which to answer HTTP: /dashboard/, /livez, /readyz, /version, /metrics and /debug/pprof; with certificates it asks for them")
 	flags.BoolVar(&f.rest, "rest", false, "serve sessions as JSON at --http-address, below /v1/; /v1/docs/ describes it")
 	flags.StringVar(&f.listen, "listen", "", listenUsage)
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address other than loopback, where any host that can reach it can run graphs")

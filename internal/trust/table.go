@@ -89,8 +89,11 @@ const (
 	Quit    = "/quit"
 	Profile = "/debug/pprof"
 	Livez   = "/livez"
-	Readyz  = "/readyz"
-	Version = "/version"
+	// Dashboard is the state of the cluster in a browser, Recordings what its button does.
+	Dashboard  = "/dashboard/"
+	Recordings = "/dashboard/api/recordings"
+	Readyz     = "/readyz"
+	Version    = "/version"
 )
 
 // Methods is the table. The columns are those of the roles: client, task, operator, observer,
@@ -149,6 +152,8 @@ var Methods = []Method{
 	{Drain, [NumRoles]Rule{Never, Never, Always, Never, Never}, ""},
 	{Quit, [NumRoles]Rule{Never, Never, Always, Never, Never}, ""},
 	{Profile, [NumRoles]Rule{Never, Never, Always, Never, Never}, ""},
+	{Dashboard, [NumRoles]Rule{Never, Never, Always, Always, Never}, ""},
+	{Recordings, [NumRoles]Rule{Never, Never, Always, Never, Never}, ""},
 	{Livez, [NumRoles]Rule{Always, Always, Always, Always, OpenOnly}, FlagHealth},
 	{Readyz, [NumRoles]Rule{Never, Always, Always, Always, OpenOnly}, FlagHealth},
 	{Version, [NumRoles]Rule{Always, Always, Always, Always, Never}, ""},

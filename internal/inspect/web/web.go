@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/net/netutil"
 
+	"github.com/weft-ml/weft/internal/inspect/dashboard"
 	"github.com/weft-ml/weft/internal/sys/buildinfo"
 	"github.com/weft-ml/weft/internal/trust"
 	"github.com/weft-ml/weft/status"
@@ -47,6 +48,8 @@ type Config struct {
 	Metrics http.Handler
 	// API answers the requests below /v1/, and checks their clients itself; nil for none.
 	API http.Handler
+	// Dashboard is served below /dashboard/; nil for none.
+	Dashboard *dashboard.Dashboard
 	// AnyHost accepts every name in the header Host. Without it, the host must be an IP address or
 	// localhost, so that no page of another site can reach a task on the loopback interface by a
 	// name that it controls.
@@ -104,7 +107,7 @@ func (s *Server) Close() {
 }
 
 func (c Config) pages() []page {
-	return []page{
+	return append(c.dashboard(), []page{
 		{"GET /livez", trust.Livez, "whether the process answers", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }},
 		{"GET /readyz", trust.Readyz, "whether the task takes work, why not, and for which tasks it waits (?all asks the whole cluster, ?format=json)", c.serveReadiness},
 		{"GET /version", trust.Version, "commit, date and Go version of the program", serveVersion},
@@ -114,6 +117,18 @@ func (c Config) pages() []page {
 		{"GET /debug/pprof/cmdline", trust.Profile, "", serveCommandLine},
 		{"GET /debug/pprof/profile", trust.Profile, "", serveCPU},
 		{"GET /debug/pprof/trace", trust.Profile, "", serveTrace},
+	}...)
+}
+
+// dashboard returns the pages of the dashboard.
+func (c Config) dashboard() []page {
+	if c.Dashboard == nil {
+		return nil
+	}
+	return []page{
+		{"GET /dashboard/", trust.Dashboard, "the cluster in a browser", c.Dashboard.ServeFiles},
+		{"GET /dashboard/api/cluster", trust.Dashboard, "", c.Dashboard.ServeCluster},
+		{"POST /dashboard/api/recordings", trust.Recordings, "", c.Dashboard.ServeRecording},
 	}
 }
 

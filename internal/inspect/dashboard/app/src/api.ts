@@ -1,0 +1,90 @@
+// The data of the server, and the calls for it. Times are in seconds, sizes in bytes.
+
+export interface Wait {
+  task: string;
+  address: string;
+  call: string;
+  silent: string; // why the task does not answer; "" if it lives
+}
+
+export interface Step {
+  id: string;
+  running: number;
+  failed: boolean;
+  waits: Wait[];
+}
+
+export interface Session {
+  handle: string;
+  owner: string;
+  age: number;
+  nodes: number;
+  steps: Step[];
+}
+
+export interface Resource {
+  container: string;
+  name: string;
+  kind: string;
+  dtype: string;
+  shape: string;
+  bytes: number;
+  elements: number;
+}
+
+export interface Task {
+  name: string; // "ps/0"
+  address: string;
+  error: string; // why it does not answer; "" if it does
+  weft: boolean; // of Weft, not of TensorFlow
+  version: string;
+  host: string;
+  pid: number;
+  uptime: number;
+  memory: number;
+  devices: string[];
+  sessions: Session[];
+  workerSessions: number;
+  resources: Resource[];
+}
+
+export interface Cluster {
+  self: string; // the task that has answered
+  tasks: Task[];
+}
+
+// TraceEvent is an event of Chrome's trace event format; times are in microseconds.
+export interface TraceEvent {
+  name: string;
+  cat?: string;
+  ph: string;
+  pid: number;
+  tid: number;
+  ts: number;
+  dur?: number;
+  id?: number;
+  args?: Record<string, unknown>;
+}
+
+export interface Recording {
+  summary: string;
+  trace: { traceEvents: TraceEvent[] };
+}
+
+async function read<T>(response: Response): Promise<T> {
+  if (!response.ok) {
+    const text = (await response.text()).trim();
+    throw new Error(text || `${response.status} ${response.statusText}`);
+  }
+  return (await response.json()) as T;
+}
+
+export async function getCluster(signal: AbortSignal): Promise<Cluster> {
+  return read(await fetch("api/cluster", { signal }));
+}
+
+export async function record(steps: number, seconds: number, signal: AbortSignal): Promise<Recording> {
+  const body = JSON.stringify({ steps, seconds });
+  const headers = { "Content-Type": "application/json" };
+  return read(await fetch("api/recordings", { method: "POST", headers, body, signal }));
+}

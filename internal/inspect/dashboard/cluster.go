@@ -1,0 +1,105 @@
+package dashboard
+
+import (
+	"strconv"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/proto/pb"
+)
+
+// The types of the state that the page receives; app/src/api.ts has the same. Times are in seconds,
+// sizes in bytes. Numbers of steps are texts, because they do not fit a number of JavaScript.
+type (
+	clusterState struct {
+		Self  string      `json:"self"`
+		Tasks []taskState `json:"tasks"`
+	}
+	taskState struct {
+		Name           string          `json:"name"`
+		Address        string          `json:"address"`
+		Error          string          `json:"error"`
+		Weft           bool            `json:"weft"`
+		Version        string          `json:"version"`
+		Host           string          `json:"host"`
+		PID            int64           `json:"pid"`
+		Uptime         float64         `json:"uptime"`
+		Memory         int64           `json:"memory"`
+		Devices        []string        `json:"devices"`
+		Sessions       []sessionState  `json:"sessions"`
+		WorkerSessions int64           `json:"workerSessions"`
+		Resources      []resourceState `json:"resources"`
+	}
+	sessionState struct {
+		Handle string      `json:"handle"`
+		Owner  string      `json:"owner"`
+		Age    float64     `json:"age"`
+		Nodes  int64       `json:"nodes"`
+		Steps  []stepState `json:"steps"`
+	}
+	stepState struct {
+		ID      string      `json:"id"`
+		Running float64     `json:"running"`
+		Failed  bool        `json:"failed"`
+		Waits   []waitState `json:"waits"`
+	}
+	waitState struct {
+		Task    string `json:"task"`
+		Address string `json:"address"`
+		Call    string `json:"call"`
+		Silent  string `json:"silent"`
+	}
+	resourceState struct {
+		Container string `json:"container"`
+		Name      string `json:"name"`
+		Kind      string `json:"kind"`
+		DType     string `json:"dtype"`
+		Shape     string `json:"shape"`
+		Bytes     int64  `json:"bytes"`
+		Elements  int64  `json:"elements"`
+	}
+)
+
+// clusterOf converts a description. Lists are never null.
+func clusterOf(info *pb.ClusterInfo, self string) clusterState {
+	out := clusterState{Self: self, Tasks: []taskState{}}
+	for _, t := range info.GetTasks() {
+		about := t.GetInfo()
+		task := taskState{
+			Name: short(t.GetName()), Address: t.GetAddress(), Error: t.GetError(), Weft: about != nil, Version: about.GetVersion(),
+			Host: about.GetHost(), PID: about.GetPid(), Uptime: about.GetUptimeSeconds(), Memory: about.GetMemoryBytes(),
+			Devices:  append(append([]string{}, about.GetDevices()...), t.GetDevices()...),
+			Sessions: []sessionState{}, WorkerSessions: about.GetWorkerSessions(), Resources: []resourceState{},
+		}
+		for _, s := range about.GetSessions() {
+			task.Sessions = append(task.Sessions, sessionOf(s))
+		}
+		for _, r := range about.GetResources() {
+			task.Resources = append(task.Resources, resourceState{
+				r.GetContainer(), r.GetName(), r.GetKind(), r.GetDtype(), r.GetShape(), r.GetBytes(), r.GetElements(),
+			})
+		}
+		out.Tasks = append(out.Tasks, task)
+	}
+	return out
+}
+
+func sessionOf(s *pb.SessionInfo) sessionState {
+	out := sessionState{Handle: s.GetHandle(), Owner: s.GetOwner(), Age: s.GetAgeSeconds(), Nodes: s.GetNodes(), Steps: []stepState{}}
+	for _, st := range s.GetSteps() {
+		step := stepState{ID: strconv.FormatInt(st.GetId(), 10), Running: st.GetRunningSeconds(), Failed: st.GetFailed(), Waits: []waitState{}}
+		for _, w := range st.GetWaits() {
+			step.Waits = append(step.Waits, waitState{short(w.GetTask()), w.GetAddress(), w.GetCall(), w.GetSilent()})
+		}
+		out.Steps = append(out.Steps, step)
+	}
+	return out
+}
+
+// short returns "ps/0" for the full name of a task.
+func short(name string) string {
+	task, err := cluster.ParseTask(name)
+	if err != nil {
+		return name
+	}
+	return task.Short()
+}

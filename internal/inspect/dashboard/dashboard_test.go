@@ -1,0 +1,109 @@
+package dashboard
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/status"
+)
+
+// fake is a cluster of two tasks.
+type fake struct {
+	err      error
+	recorded *pb.RecordClusterRequest
+}
+
+func (f *fake) GetCluster(context.Context, *pb.GetClusterRequest) (*pb.ClusterInfo, error) {
+	step := &pb.StepInfo{Id: 1 << 60, Waits: []*pb.WaitInfo{{Task: "/job:ps/replica:0/task:1", Call: "RunGraph", Silent: "stopped"}}}
+	return &pb.ClusterInfo{Tasks: []*pb.ClusterTask{
+		{Name: "/job:ps/replica:0/task:0", Address: "a:1", Info: &pb.TaskInfo{Sessions: []*pb.SessionInfo{{Handle: "abc", Steps: []*pb.StepInfo{step}}}}},
+		{Name: "/job:ps/replica:0/task:1", Error: "stopped"},
+	}}, f.err
+}
+
+func (f *fake) RecordCluster(_ context.Context, req *pb.RecordClusterRequest) (*pb.ClusterRecording, error) {
+	f.recorded = req
+	return &pb.ClusterRecording{Tasks: []*pb.RecordedTask{{Name: "/job:ps/replica:0/task:0", Error: "busy"}}}, f.err
+}
+
+func get(t *testing.T, h http.HandlerFunc, method, path, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h(w, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)))
+	return w
+}
+
+func TestFiles(t *testing.T) {
+	d := &Dashboard{}
+	for path, want := range map[string]string{"": "<!doctype html>", "app.js": "api/cluster", "app.css": "--surface", "icon.svg": "<svg"} {
+		w := get(t, d.ServeFiles, "GET", "/dashboard/"+path, "")
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%q: %d %s", path, w.Code, w.Body)
+		}
+		if csp := w.Header().Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") || !strings.Contains(csp, "default-src 'none'") {
+			t.Errorf("%q: the policy is %q", path, csp)
+		}
+	}
+	page := get(t, d.ServeFiles, "GET", "/dashboard/", "").Body.String()
+	for _, inline := range []string{"<style", "onclick", "javascript:", "</script><script>"} {
+		if strings.Contains(page, inline) {
+			t.Errorf("the page has %q", inline)
+		}
+	}
+	if w := get(t, d.ServeFiles, "GET", "/dashboard/../secret", ""); w.Code == http.StatusOK {
+		t.Errorf("a path outside of the folder: %d", w.Code)
+	}
+}
+
+func TestCluster(t *testing.T) {
+	f := &fake{}
+	d := &Dashboard{Cluster: f, Self: "ps/0"}
+	var out clusterState
+	w := get(t, d.ServeCluster, "GET", "/dashboard/api/cluster", "")
+	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(w.Body.String(), "null") {
+		t.Errorf("a list is null: %s", w.Body)
+	}
+	if len(out.Tasks) != 2 || out.Self != "ps/0" || out.Tasks[0].Name != "ps/0" || !out.Tasks[0].Weft || out.Tasks[1].Error != "stopped" {
+		t.Fatalf("got %+v", out)
+	}
+	if st := out.Tasks[0].Sessions[0].Steps[0]; st.ID != "1152921504606846976" || st.Waits[0].Task != "ps/1" || st.Waits[0].Silent != "stopped" {
+		t.Errorf("the step is %+v", st)
+	}
+	f.err = status.Unavailablef("the task is shutting down")
+	if w := get(t, d.ServeCluster, "GET", "/dashboard/api/cluster", ""); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "shutting down") {
+		t.Errorf("an error: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestRecording(t *testing.T) {
+	f := &fake{}
+	d := &Dashboard{Cluster: f}
+	for _, bad := range []string{"", "x", `{"steps":-1,"seconds":1}`, `{"seconds":0}`, `{"seconds":61}`, `{"seconds":1,"more":2}`, strings.Repeat(" ", 2000) + "{}"} {
+		if w := get(t, d.ServeRecording, "POST", "/", bad); w.Code != http.StatusBadRequest {
+			t.Errorf("%.20q: %d %s", bad, w.Code, w.Body)
+		}
+	}
+	if f.recorded != nil {
+		t.Error("a request that is not valid has recorded the cluster")
+	}
+	w := get(t, d.ServeRecording, "POST", "/", `{"steps":3,"seconds":1.5}`)
+	var out recording
+	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
+		t.Fatal(err)
+	}
+	if f.recorded.GetSteps() != 3 || f.recorded.GetDurationNanos() != (1500*time.Millisecond).Nanoseconds() {
+		t.Errorf("recorded %v", f.recorded)
+	}
+	if !strings.Contains(out.Summary, "ps/0 is not recorded: busy") || !strings.Contains(string(out.Trace), "traceEvents") {
+		t.Errorf("got %s", w.Body)
+	}
+}
