@@ -80,7 +80,7 @@ class Result:
             faults.append(str(e))
         self.passed += passed
         self.failed += len(faults)
-        parts = [f"{passed} passed"] + ([f"{skipped} not in its API"] if skipped else [])
+        parts = [f"{passed} passed"] + ([f"{skipped} left out"] if skipped else [])
         counts = f", {', '.join(parts)}" if case.many else ""
         took = time.monotonic() - started
         print(f"{'FAIL' if faults else 'ok  '} {case.title}{counts} {took:.1f}s", flush=True)

@@ -22,7 +22,7 @@ class GraphCase:
         self.folder = os.path.join("graphs", f"{release}-{cluster}")
 
     def run(self, python, folder, server):
-        return graphs.run(python, self.cluster, self.names, folder, server)
+        return graphs.run(self.release, python, self.cluster, self.names, folder, server)
 
 
 class ProgramCase:

@@ -15,6 +15,9 @@ TASKS = [("ps", 0), ("worker", 0), ("worker", 1)]
 GRAPH_SECONDS = 25  # for one graph
 TOTAL_SECONDS = 900
 
+# Graphs that a master of a release does not end, or not always, with tasks of its own either.
+FAULTS = {"1.0": ["runners_feed_a_shuffled_batch", "step_in_parts", "step_that_waits_too_long"]}
+
 
 @functools.cache
 def names():
@@ -27,14 +30,20 @@ def names():
     return found
 
 
-def run(python, cluster, names, folder, server):
+def run(release, python, cluster, wanted, folder, server):
     """Runs graphs on one cluster. Yields (name, ok, skip or FAIL, why)."""
+    faults = FAULTS.get(release, []) if cluster[1] == "T" else []
+    wanted = [n for n in names() if not wanted or any(w in n for w in wanted)]
+    yield from ((n, "skip", "a fault of the master") for n in wanted if n in faults)
+    wanted = [n for n in wanted if n not in faults]
+    if not wanted:
+        return
     with Processes(folder, python, {"ps": 1, "worker": 2}, server) as p:
         for kind, (job, task) in zip(cluster, TASKS):
             p.start_server(job, task, weft=kind == "W")
         p.wait_for_servers()
         targets = ["grpc://" + host for host in p.spec["worker"]]
-        command = [python, str(CLIENT / "graphs.py"), *targets, str(GRAPH_SECONDS), *names]
+        command = [python, str(CLIENT / "graphs.py"), *targets, str(GRAPH_SECONDS), *wanted]
         p.start("client", command)
         try:
             p.running["client"].wait(TOTAL_SECONDS)

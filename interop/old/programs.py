@@ -26,7 +26,7 @@ class Program:
     """A program and what it must do. Subclasses override what differs."""
 
     file = ""  # in programs/
-    releases = ["0.12", "1.4", "1.15"]
+    releases = ["0.12", "1.0", "1.4", "1.8", "1.12", "1.15"]
     layouts = LAYOUTS
     jobs = {"ps": 1, "worker": 2}
     cpus = 1

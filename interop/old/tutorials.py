@@ -190,10 +190,10 @@ class SyncReplicas(Program):
     """SyncReplicasOptimizer, MonitoredTrainingSession, and two ways to a SavedModel."""
 
     file, jobs = "sync_replicas.py", {"master": 1, "ps": 1, "worker": 1}
-    releases = ["1.4", "1.15"]
+    releases = ["1.4", "1.8", "1.12", "1.15"]
     ready, grace = "graph built", 3
-    # The session of 1.15's own master does not close while the thread of the queue waits.
-    left_out = [("1.15", "tf"), ("1.15", "ps")]
+    # The session of their own master does not close while the thread of the queue waits.
+    left_out = [(r, where) for r in ("1.12", "1.15") for where in ("tf", "ps")]
     quick = [("1.4", "ps"), ("1.4", "master"), ("1.15", "all")]
 
     def arguments(self, run, job, task):
