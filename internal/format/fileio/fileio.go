@@ -231,7 +231,7 @@ func (f Files) RemoveAll(path string) error {
 	return f.Remove(path)
 }
 
-// Rename renames a file or folder, and replaces a file of the new name.
+// Rename renames a file or folder, and replaces a regular file or a link of the new name.
 func (f Files) Rename(from, to string) error {
 	if err := failpoint.Hit("fileio/rename"); err != nil {
 		return Error(to, err)
@@ -240,7 +240,15 @@ func (f Files) Rename(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return Error(from, f.change(from, func(p place) error { return p.rename(target) }))
+	return Error(from, f.change(from, func(p place) error {
+		// a process with the right to do so would replace a device
+		if info, err := target.lstat(); err == nil && !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 {
+			if err := regular(to, info); err != nil {
+				return err
+			}
+		}
+		return p.rename(target)
+	}))
 }
 
 // look makes a file call that only reads.

@@ -137,6 +137,18 @@ func TestOnlyRegularFiles(t *testing.T) {
 			if files == f && c.kind == "a device" {
 				continue // outside of the roots
 			}
+			if !strings.HasSuffix(c.path, "link") { // a link is replaced
+				temp, err := files.Create(c.path)
+				if err == nil {
+					err = temp.Commit()
+				}
+				if info, gone := os.Lstat(c.path); gone != nil || info.Mode().IsRegular() {
+					t.Errorf("%s was replaced", c.path)
+				}
+				if status.CodeOf(err) != status.InvalidArgument || !strings.Contains(err.Error(), c.kind) {
+					t.Errorf("create %s: %v", c.path, err)
+				}
+			}
 			for _, use := range []string{"read", "append", "truncate"} {
 				want, kind := status.InvalidArgument, c.kind
 				if strings.HasSuffix(c.path, "link") && use != "read" {

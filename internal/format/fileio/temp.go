@@ -3,6 +3,7 @@ package fileio
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -30,6 +31,11 @@ var tempName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 func (f Files) Create(path string) (*Temp, error) {
 	if info, err := f.Stat(path); err == nil && info.IsDir() {
 		return nil, Error(path, syscall.EISDIR)
+	}
+	if info, err := f.lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		if err := regular(path, info); err != nil { // Rename would fail, after all has been written
+			return nil, Error(path, err)
+		}
 	}
 	for {
 		file, err := f.CreateNew(fmt.Sprintf("%s.weft-tmp-%016x", path, rand.Uint64()))
