@@ -131,7 +131,7 @@ var fileOps = map[string]fileOp{
 	"WriteFile":                        {text: "w = WriteFile(p, k)" + after},
 }
 
-// Every operation that is told the name of a file is in the table, and has a class of files.
+// Every operation that has the name of a file is in the table, and has a class of files.
 func TestFileOpsAreKnown(t *testing.T) {
 	for _, name := range kernel.Default.Names() {
 		op, _ := kernel.Default.LookupOp(name)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"syscall"
 	"testing"
 	"time"
 
@@ -99,8 +100,8 @@ func saveForever(ctx context.Context, dir string) error {
 func TestKilledWhileSaving(t *testing.T) {
 	dir := t.TempDir()
 	last := ""
-	for range *kills {
-		if reported := killWhileSaving(t, dir); reported != "" {
+	for i := range *kills {
+		if reported := killWhileSaving(t, dir, []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[i%2]); reported != "" {
 			last = reported
 		}
 		if last != "" {
@@ -163,9 +164,9 @@ func checkCounted(t *testing.T, dir, reported string) {
 	}
 }
 
-// killWhileSaving runs a process that saves, kills it after a random time, and returns the last
-// checkpoint that it printed.
-func killWhileSaving(t *testing.T, dir string) string {
+// killWhileSaving runs a process that saves, ends it by a signal after a random time, and returns
+// the last checkpoint that it printed.
+func killWhileSaving(t *testing.T, dir string, s syscall.Signal) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), killedDir+"="+dir)
@@ -177,7 +178,7 @@ func killWhileSaving(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	last := ""
-	timer := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Signal(s) })
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if filepath.Dir(lines.Text()) != dir {
 			t.Errorf("saving failed: %s", lines.Text())

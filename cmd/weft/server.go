@@ -246,13 +246,16 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		return f.advise(err)
 	}
 	if f.tls.check {
-		for _, door := range f.doors(s.Loopback()) {
+		for _, door := range f.doors(s.Loopback(), cmd.Flags()) {
 			fmt.Fprintln(cmd.OutOrStdout(), door)
 		}
 		return s.Close()
 	}
 	if f.tls.given() {
 		stop := reloadOnHangUp(s.Reload)
+		defer stop()
+	} else if !s.Loopback() {
+		stop := warnInsecure(ctx, logger, insecureInterval)
 		defer stop()
 	}
 	if f.metrics != "" {
