@@ -190,6 +190,11 @@ dashboard-test: $(DASHBOARD_READY) ## Test the dashboard in Chromium; SCREENSHOT
 	$(DASHBOARD_NODE)/node_modules/.bin/tsc --noEmit --project $(DASHBOARD)
 	cd interop/dashboard && export GOFLAGS=-mod=mod && $(GO) run ./bundle -check && $(GO) vet ./... && $(GO) test -count=1 ./...
 
+.PHONY: prometheus
+prometheus: build ## Let a real Prometheus read the metrics of a cluster that trains (needs prometheus and promtool)
+	$(GO) build -trimpath -o bin/betweengraph ./examples/betweengraph
+	$(PYTHON) -m interop.prometheus bin/weft bin/betweengraph
+
 .PHONY: h2spec
 h2spec: build $(H2SPEC) ## Run the conformance tests of HTTP/2 against a server
 	interop/h2spec.sh bin/weft $(H2SPEC) $(ARGS)

@@ -57,6 +57,9 @@ func (c *Context) NumOutputs() int { return len(c.outputs) }
 // Input returns input i, borrowed. References have been resolved, except for inputs declared Ref.
 func (c *Context) Input(i int) *tensor.Tensor { return &c.inputs[i].Tensor }
 
+// OutputValue returns the tensor of output i, which has none before it is set.
+func (c *Context) OutputValue(i int) *tensor.Tensor { return &c.outputs[i].Tensor }
+
 // InputRef returns the variable behind input i, which is declared Ref.
 func (c *Context) InputRef(i int) *Variable { return c.inputs[i].Ref }
 

@@ -34,6 +34,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/observe"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -176,13 +177,14 @@ func (d denied) Write([]byte) (int, error) {
 
 // Device is a device that kernels run on.
 type Device struct {
-	Name        string     // canonical, as in "/job:worker/replica:0/task:0/device:CPU:0"
-	Type        string     // "CPU"
-	Incarnation uint64     // random number, different after each start of the task
-	MemoryLimit int64      // bytes
-	Resources   *Resources // variables, queues, tables
-	Files       *fileio.FS // files that operations may use; nil for all
-	Policy      *Policy    // operations that the task runs; nil for all
+	Name        string           // canonical, as in "/job:worker/replica:0/task:0/device:CPU:0"
+	Type        string           // "CPU"
+	Incarnation uint64           // random number, different after each start of the task
+	MemoryLimit int64            // bytes
+	Resources   *Resources       // variables, queues, tables
+	Files       *fileio.FS       // files that operations may use; nil for all
+	Policy      *Policy          // operations that the task runs; nil for all
+	Observer    observe.Observer // is notified of nodes and checkpoints; may be nil
 }
 
 // Step is one run of a graph. All its kernels share it.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/internal/inspect/dashboard"
+	"github.com/weft-ml/weft/internal/inspect/metrics"
 	"github.com/weft-ml/weft/internal/inspect/web"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/sys/buildinfo"
@@ -104,7 +105,7 @@ func (s *Server) serveHTTP() {
 	}
 	s.web = web.Serve(s.httpListener, web.Config{
 		TLS: config, API: s.rest, Dashboard: &dashboard.Dashboard{Cluster: s.inspection, Self: s.def.Self().Short()},
-		Authorize: s.authorizeHTTP, Readiness: s.readiness, Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+		Authorize: s.authorizeHTTP, Readiness: s.readiness, Metrics: metrics.NewHandler(s.registry, s.observer, s.metricState),
 		AnyHost: s.secure != nil || !isLoopbackAddr(s.httpListener.Addr()), Log: s.log,
 	})
 }

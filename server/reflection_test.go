@@ -119,12 +119,12 @@ func TestReflection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := alpha.Send(&alphapb.ServerReflectionRequest{
-		MessageRequest: &alphapb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: "grpc.reflection.v1alpha.ServerReflection"},
+	if err := alpha.Send(&alphapb.ServerReflectionRequest{ //nolint:staticcheck // older programs use it
+		MessageRequest: &alphapb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: "grpc.reflection.v1alpha.ServerReflection"}, //nolint:staticcheck // see above
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if resp, err := alpha.Recv(); err != nil || resp.GetFileDescriptorResponse() == nil {
+	if resp, err := alpha.Recv(); err != nil || resp.GetFileDescriptorResponse() == nil { //nolint:staticcheck // see above
 		t.Errorf("%v, %v", resp, err)
 	}
 }

@@ -27,6 +27,7 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/inspect/metrics"
 	"github.com/weft-ml/weft/internal/inspect/web"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/master"
@@ -34,6 +35,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/role/task"
 	"github.com/weft-ml/weft/internal/role/worker"
+	"github.com/weft-ml/weft/internal/sys/observe"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/internal/transport/samehost"
 	"github.com/weft-ml/weft/internal/trust"
@@ -69,8 +71,10 @@ type Server struct {
 	loopback       bool          // only processes on this machine can connect
 	plain          net.Listener  // for tasks without TLS; nil for none
 	clientClusters []netip.Prefix
-	httpListener   net.Listener // nil for none
-	web            *web.Server  // nil before Start, and without HTTP
+	httpListener   net.Listener      // nil for none
+	registry       *metrics.Registry // nil without HTTP
+	observer       *metrics.Observer // nil without HTTP
+	web            *web.Server       // nil before Start, and without HTTP
 	inspection     *inspection
 	rest           http.Handler // of sessions over HTTP; nil for none
 	unregister     []func()     // remove the targets of this process that lead here
@@ -135,12 +139,19 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 			s.plain = &plainListener{o.plainListener, &trust.Principal{Role: trust.Task, Task: certs.plain[0]}}
 		}
 	}
+	var observer observe.Observer
+	if o.http != "" {
+		s.registry = metrics.NewRegistry()
+		s.observer = metrics.NewObserver(s.registry)
+		observer = s.observer
+		s.conns.Observer, s.large.Observer = s.observer.Made(), s.observer.Made()
+	}
 	s.gate.rest = s.memory.release
 	s.task, err = task.New(task.Config{
 		Task: def.Self(), Cluster: def.Cluster, CPUDevices: def.CPUDevices, Kernels: kernel.Default, Files: files, Policy: o.policy, Quota: s.quota, Connect: s.connect,
 		Lender:          s.lender,
 		Unused:          s.memory.releaseIfLarge,
-		SessionDefaults: defaults, SessionTTL: o.sessionTTL, OrphanTimeout: o.orphanTimeout, Placement: o.placement, Log: o.log,
+		SessionDefaults: defaults, SessionTTL: o.sessionTTL, OrphanTimeout: o.orphanTimeout, Placement: o.placement, Observer: observer, Log: o.log,
 	})
 	if err != nil {
 		listener.Close()
@@ -175,6 +186,9 @@ func (s *Server) register(o *options) {
 		s.rest = s.newREST(served, o)
 	}
 	rpc.RegisterEager(s.rpc, gatedEager{s.task.Eager, s.gate}, s.log)
+	if s.observer != nil {
+		s.rpc.Observer = s.observer.Served()
+	}
 	s.health = rpc.RegisterHealth(s.rpc)
 	rpc.RegisterReflection(s.rpc, s.log)
 	rpc.RegisterChannelz(s.rpc, s.log, s.conns, s.large)

@@ -169,7 +169,7 @@ func alignedBytes(size int) []byte {
 }
 
 func init() {
-	tensormem.SetLimit, tensormem.DropFree, tensormem.Held = setLimit, dropFree, heldBuffers
+	tensormem.SetLimit, tensormem.DropFree, tensormem.Held, tensormem.FreeBytes = setLimit, dropFree, heldBuffers, freeBytes
 	tensormem.SetReclaimer = setReclaimer
 	membudget.ChargeTensor = chargeAny
 }

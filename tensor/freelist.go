@@ -55,6 +55,22 @@ func dropFree() {
 	}
 }
 
+// freeBytes returns the size of the free large buffers.
+func freeBytes() int64 {
+	n := int64(0)
+	for i := range freeLists {
+		s := &freeLists[i]
+		s.mu.Lock()
+		for _, list := range [][]*Buffer{s.young, s.old} {
+			for _, b := range list {
+				n += int64(len(b.mem))
+			}
+		}
+		s.mu.Unlock()
+	}
+	return n
+}
+
 // watchLocked arranges that the next collection calls age.
 func (s *freeList) watchLocked() {
 	if !s.aging {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/cmd/weft/internal/loglimit"
-	"github.com/weft-ml/weft/cmd/weft/internal/metrics"
+	"github.com/weft-ml/weft/internal/inspect/metrics"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/sys/buildinfo"
 	"github.com/weft-ml/weft/internal/sys/heapprofile"

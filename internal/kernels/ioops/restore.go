@@ -19,7 +19,7 @@ func init() {
 		Out:      []string{"tensors: dtypes"},
 		Attrs:    []string{"dtypes: list(type) >= 1"},
 		Stateful: true, Class: opdef.FilesRead, Shape: restoreShape,
-	}, kernel.WithFiles(restoreV2))
+	}, counted("RestoreV2", restoreV2))
 	kernel.RegisterNew(opdef.Def{
 		Name: "Restore", Doc: "Restores a tensor from a checkpoint in format V1.",
 		In:       []string{"file_pattern: string", "tensor_name: string"},
@@ -27,14 +27,14 @@ func init() {
 		Attrs:    []string{"dt: type", "preferred_shard: int = -1"},
 		Stateful: true, Class: opdef.FilesRead,
 		Shape: func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 0, 0, 0) },
-	}, kernel.WithFiles(restoreV1))
+	}, counted("Restore", restoreV1))
 	kernel.RegisterNew(opdef.Def{
 		Name: "RestoreSlice", Doc: "Restores a slice of a tensor from a checkpoint in format V1.",
 		In:       []string{"file_pattern: string", "tensor_name: string", "shape_and_slice: string"},
 		Out:      []string{"tensor: dt"},
 		Attrs:    []string{"dt: type", "preferred_shard: int = -1"},
 		Stateful: true, Class: opdef.FilesRead, Shape: restoreSliceShape,
-	}, kernel.WithFiles(restoreV1))
+	}, counted("RestoreSlice", restoreV1))
 }
 
 func restoreShape(c *opdef.ShapeContext) error {

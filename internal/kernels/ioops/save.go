@@ -20,7 +20,7 @@ func init() {
 		In:       []string{"prefix: string", "tensor_names: string", "shape_and_slices: string", "tensors: dtypes"},
 		Attrs:    []string{"dtypes: list(type) >= 1"},
 		Stateful: true, Class: opdef.FilesWrite, Shape: savingShape(3),
-	}, kernel.WithFiles(saveV2))
+	}, counted("SaveV2", saveV2))
 	kernel.RegisterNew(opdef.Def{
 		Name: "MergeV2Checkpoints", Doc: "Merges checkpoints written by different tasks into one.",
 		In:       []string{"checkpoint_prefixes: string", "destination_prefix: string"},
@@ -33,13 +33,13 @@ func init() {
 		In:       []string{"filename: string", "tensor_names: string", "data: T"},
 		Attrs:    []string{"T: list(type) >= 1"},
 		Stateful: true, Class: opdef.FilesWrite, Shape: savingShape(2),
-	}, kernel.WithFiles(func(ctx *kernel.Context, files fileio.Files) error { return saveV1(ctx, files, 2) }))
+	}, counted("Save", func(ctx *kernel.Context, files fileio.Files) error { return saveV1(ctx, files, 2) }))
 	kernel.RegisterNew(opdef.Def{
 		Name: "SaveSlices", Doc: "Saves tensors, or slices of larger tensors, to a checkpoint in format V1.",
 		In:       []string{"filename: string", "tensor_names: string", "shapes_and_slices: string", "data: T"},
 		Attrs:    []string{"T: list(type) >= 1"},
 		Stateful: true, Class: opdef.FilesWrite, Shape: savingShape(3),
-	}, kernel.WithFiles(func(ctx *kernel.Context, files fileio.Files) error { return saveV1(ctx, files, 3) }))
+	}, counted("SaveSlices", func(ctx *kernel.Context, files fileio.Files) error { return saveV1(ctx, files, 3) }))
 }
 
 // savingShape is the shape function of operations whose first inputs are a file name and vectors

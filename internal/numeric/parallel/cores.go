@@ -30,6 +30,9 @@ func tryAcquire(threads int) bool {
 	return int(n) < threads && busyWorkers.CompareAndSwap(n, n+1)
 }
 
+// Computing returns the number of goroutines that compute.
+func Computing() int { return int(busyWorkers.Load()) }
+
 // Busy reports whether any goroutine computes.
 func Busy() bool { return busyWorkers.Load() > 0 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/recorder"
 	"github.com/weft-ml/weft/internal/role/requestid"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
+	"github.com/weft-ml/weft/internal/sys/observe"
 	"github.com/weft-ml/weft/internal/trust"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -90,7 +91,9 @@ type Config struct {
 	// Placement receives a line for every node of a session that asks for its placement to be
 	// logged, in the format of TensorFlow's servers; may be nil.
 	Placement io.Writer
-	Log       *slog.Logger
+	// Observer is notified of steps; may be nil.
+	Observer observe.Observer
+	Log      *slog.Logger
 }
 
 const (
@@ -223,6 +226,13 @@ func (m *Master) add(s *session) error {
 	}
 	m.sessions[s.handle] = s
 	return nil
+}
+
+// Sessions returns the number of open sessions.
+func (m *Master) Sessions() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.sessions)
 }
 
 // remove unregisters and returns the session of a handle; nil if there is none.

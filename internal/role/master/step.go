@@ -15,6 +15,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/recorder"
 	"github.com/weft-ml/weft/internal/role/requestid"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
+	"github.com/weft-ml/weft/internal/sys/mono"
 	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -86,6 +87,19 @@ func newStepID() int64 { return int64(rand.Uint64() >> 7) }
 // plan's partitions. It returns when all have answered, so that the remains of a failed step do not
 // disturb the next one.
 func (st *step) run(ctx context.Context) ([]*message.RunGraphResponse, error) {
+	o := st.session.master.Observer
+	if o == nil {
+		return st.execute(ctx)
+	}
+	began := mono.Nanos()
+	o.StepBegan()
+	resps, err := st.execute(ctx)
+	o.StepEnded(uint32(status.CodeOf(err)), time.Duration(mono.Nanos()-began))
+	return resps, err
+}
+
+// execute is run without an observer.
+func (st *step) execute(ctx context.Context) ([]*message.RunGraphResponse, error) {
 	if recording := st.session.master.Recorder.Current(); recording != nil {
 		start := time.Now()
 		defer func() { st.record(recording, start) }()

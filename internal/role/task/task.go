@@ -20,6 +20,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/recorder"
 	"github.com/weft-ml/weft/internal/role/worker"
 	"github.com/weft-ml/weft/internal/runtime/collective"
+	"github.com/weft-ml/weft/internal/sys/observe"
 	"github.com/weft-ml/weft/kernel"
 )
 
@@ -51,7 +52,9 @@ type Config struct {
 	OrphanTimeout time.Duration
 	// receives the placements that sessions ask to be logged; may be nil
 	Placement io.Writer
-	Log       *slog.Logger
+	// Observer is notified of steps and of the work of devices; may be nil.
+	Observer observe.Observer
+	Log      *slog.Logger
 }
 
 // Task is one task of a cluster.
@@ -91,7 +94,7 @@ func New(cfg Config) (*Task, error) {
 	masterConfig := master.Config{
 		Sequences: sequences,
 		Task:      cfg.Task, Cluster: cfg.Cluster, Workers: own, Kernels: cfg.Kernels, SessionDefaults: cfg.SessionDefaults, SessionTTL: cfg.SessionTTL,
-		Recorder: t.Recorder, Placement: cfg.Placement, Log: cfg.Log, Quota: cfg.Quota, Policy: cfg.Policy,
+		Recorder: t.Recorder, Placement: cfg.Placement, Observer: cfg.Observer, Log: cfg.Log, Quota: cfg.Quota, Policy: cfg.Policy,
 	}
 	if cfg.Connect != nil {
 		workerConfig.Peers = own
@@ -127,7 +130,7 @@ func cpuDevices(cfg *Config) []*kernel.Device {
 	for i := range out {
 		out[i] = &kernel.Device{
 			Name: fmt.Sprintf("%v/device:%s:%d", task, kernel.CPU, i), Type: kernel.CPU, Incarnation: rand.Uint64() | 1, MemoryLimit: memoryLimit,
-			Resources: kernel.NewResources(task.Job), Files: cfg.Files, Policy: cfg.Policy,
+			Resources: kernel.NewResources(task.Job), Files: cfg.Files, Policy: cfg.Policy, Observer: cfg.Observer,
 		}
 	}
 	return out

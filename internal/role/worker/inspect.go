@@ -1,7 +1,11 @@
 package worker
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/runtime/rendezvous"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -11,6 +15,34 @@ func (w *Worker) Sessions() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.sessions)
+}
+
+// Graphs returns the number of graphs that masters have registered.
+func (w *Worker) Graphs() int {
+	w.mu.Lock()
+	sessions := append(slices.Collect(maps.Values(w.sessions)), w.legacy)
+	w.mu.Unlock()
+	n := 0
+	for _, s := range sessions {
+		s.mu.Lock()
+		n += len(s.graphs)
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// Rendezvous returns what the rendezvous of all steps hold.
+func (w *Worker) Rendezvous() rendezvous.Contents {
+	w.steps.mu.Lock()
+	defer w.steps.mu.Unlock()
+	var out rendezvous.Contents
+	for _, st := range w.steps.byID {
+		c := st.table.Contents()
+		out.Values += c.Values
+		out.Bytes += c.Bytes
+		out.Consumers += c.Consumers
+	}
+	return out
 }
 
 // Resources describes what the devices keep between steps: variables, queues, tables.

@@ -212,7 +212,7 @@ func (r *run) execute(stats *stats, resp *message.RunGraphResponse) error {
 	}
 	var err error
 	if len(r.graph.units) == 1 {
-		err = r.graph.units[0].exec.Run(step, stats.options(0))
+		err = r.runUnit(0, step, stats)
 	} else {
 		err = r.executeAll(step, stats)
 	}
@@ -226,6 +226,16 @@ func (r *run) execute(stats *stats, resp *message.RunGraphResponse) error {
 	return err
 }
 
+// runUnit runs the part of the graph on one device.
+func (r *run) runUnit(i int, step *kernel.Step, stats *stats) error {
+	u := &r.graph.units[i]
+	if o := u.device.Observer; o != nil {
+		o.PartBegan(u.device.Name)
+		defer o.PartEnded(u.device.Name)
+	}
+	return u.exec.Run(step, stats.options(i))
+}
+
 // executeAll runs the parts of several devices concurrently.
 func (r *run) executeAll(step *kernel.Step, stats *stats) error {
 	var wg sync.WaitGroup
@@ -233,7 +243,7 @@ func (r *run) executeAll(step *kernel.Step, stats *stats) error {
 	var group status.Group
 	for i := range r.graph.units {
 		wg.Go(func() {
-			err := r.graph.units[i].exec.Run(step, stats.options(i))
+			err := r.runUnit(i, step, stats)
 			mu.Lock()
 			defer mu.Unlock()
 			group.Add(err)

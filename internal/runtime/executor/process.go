@@ -26,6 +26,9 @@ func (r *run) process(a activation) {
 
 // compute calls the kernel of a node, or queues the call if it is expensive.
 func (r *run) compute(n *node, it *iteration, dead bool) {
+	if n.region != nil {
+		r.executed += len(n.region.nodes) - 1
+	}
 	if n.isExpensive() {
 		t := r.newTask()
 		t.prepare(n, it, dead)

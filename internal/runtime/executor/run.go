@@ -29,6 +29,7 @@ type run struct {
 	frames   *frame       // recycled frames, linked by sibling
 	iters    []*iteration // recycled iterations, by the index of their frame
 	tick     uint         // calls of cheap kernels, for sampling
+	executed int          // nodes that the owner has executed or queued
 	yielder  parallel.Yielder
 
 	completions completionQueue
@@ -157,11 +158,13 @@ const pollInterval = 64
 
 // runReady processes ready nodes until the stack is empty or the step is cancelled.
 func (r *run) runReady() {
-	for n := 1; len(r.ready) > 0; n++ {
+	n := 1
+	for ; len(r.ready) > 0; n++ {
 		top := len(r.ready) - 1
 		a := r.ready[top]
 		r.ready = r.ready[:top]
 		if r.isStopped() {
+			r.executed += n - 1
 			r.fail(status.FromContext(r.step.Context, "running the step"))
 			return
 		}
@@ -177,6 +180,7 @@ func (r *run) runReady() {
 			}
 		}
 	}
+	r.executed += n - 1
 }
 
 // isStopped reports whether the step is cancelled. It does not read the clock.
@@ -307,6 +311,10 @@ func (r *run) end() {
 		r.opts.Args[i].Release()
 	}
 	r.over = true
+	if o := r.p.e.device.Observer; o != nil {
+		o.NodesExecuted(r.executed)
+	}
+	r.executed = 0
 }
 
 func (r *run) result() error {

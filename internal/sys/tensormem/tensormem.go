@@ -9,6 +9,8 @@ var (
 	SetLimit func(bytes int64)
 	// DropFree drops the free large buffers, so that the garbage collector can return their memory.
 	DropFree func()
+	// FreeBytes returns the size of the free large buffers.
+	FreeBytes func() int64
 	// Held returns the number of counted buffers with references, for leak tests; 0 without -tags
 	// invariants.
 	Held func() int64

@@ -44,7 +44,8 @@ type Borrower struct {
 	pipes          chan struct{} // semaphore; one element for each open pipe
 	noMemoryAccess bool          // for tests: act as if the system denied access to memory
 
-	borrowedBytes atomic.Int64 // size of the tensors being read
+	borrowedBytes atomic.Int64  // size of the tensors being read
+	readBytes     atomic.Uint64 // size of the tensors that have been read
 
 	mu     sync.Mutex
 	closed bool             // guarded by mu
@@ -232,12 +233,17 @@ func (b *Borrower) borrow(ctx context.Context, ch *channel, r *reply) (t tensor.
 	}
 	if err = ch.read(ctx, t.Bytes(), r); err != nil {
 		t.Release()
+	} else {
+		b.readBytes.Add(uint64(size)) //nolint:gosec // not negative
 	}
 	if err == nil || ctx.Err() != nil {
 		ch.release(r)
 	}
 	return t, err
 }
+
+// ReadBytes returns the size of the tensors that have been read from the memory of other tasks.
+func (b *Borrower) ReadBytes() uint64 { return b.readBytes.Load() }
 
 // Close closes all channels and waits for their goroutines.
 func (b *Borrower) Close() {

@@ -39,6 +39,7 @@ type Lender struct {
 
 	leasedBytes atomic.Int64 // size of all leased tensors
 	leaseCount  atomic.Int64 // number of leases since the start
+	lentBytes   atomic.Int64 // size of all tensors that have been leased since the start
 
 	reclaim func() // sweep, as a value that tensors can refer to
 
@@ -112,6 +113,7 @@ func (l *Lender) Lend(req *message.RecvTensorRequest, resp *message.RecvTensorRe
 	l.leases[id] = n
 	l.leasedBytes.Add(size)
 	l.leaseCount.Add(1)
+	l.lentBytes.Add(size)
 	r := reply{
 		leaseID: id, idAddr: addressOf(unsafe.Pointer(&n.idWord)), elementsAddr: addressOf(unsafe.Pointer(unsafe.SliceData(n.tensor.Bytes()))),
 		dtype: n.tensor.DType(), shape: n.tensor.Shape(),
@@ -231,6 +233,9 @@ func (l *Lender) LeasedBytes() int64 {
 	l.sweep()
 	return l.leasedBytes.Load()
 }
+
+// LentBytes returns the size of all tensors that have been leased since the start.
+func (l *Lender) LentBytes() int64 { return l.lentBytes.Load() }
 
 // LeaseCount returns the number of tensors that have been leased since the start.
 func (l *Lender) LeaseCount() int64 { return l.leaseCount.Load() }

@@ -1,6 +1,7 @@
 // Package metrics serves a task's metrics to Prometheus, in its text format, at /metrics.
 //
-// The table in table.go lists every metric. To add one, add a row: its name with the unit, its
+// catalog.go describes the metrics that a task counts, and the table in process.go those of the
+// process, which need no other part of the task: to add one, add a row with its name and unit, its
 // kind, its help text, and the function that reads its value when the page is requested.
 package metrics
 
@@ -65,17 +66,22 @@ var table = []metric{
 	},
 }
 
-// appendPage appends all metrics in the text format of Prometheus. limited returns how often
-// clients have reached each limit.
+// appendPage appends the metrics of the process in the text format of Prometheus. limited returns
+// how often clients have reached each limit.
 func appendPage(b []byte, limited func() map[string]uint64) []byte {
-	s := readSample()
-	for _, m := range table {
-		b = fmt.Appendf(b, "# HELP %s %s\n# TYPE %[1]s %[3]s\n%[1]s %[4]v\n", m.name, m.help, m.kind, max(m.read(s), 0))
-	}
 	b = append(b, "# HELP weft_limited_total Times that clients have reached a limit.\n# TYPE weft_limited_total counter\n"...)
 	counts := limited()
 	for _, limit := range slices.Sorted(maps.Keys(counts)) {
 		b = fmt.Appendf(b, "weft_limited_total{limit=%q} %d\n", limit, counts[limit])
+	}
+	return appendProcess(b)
+}
+
+// appendProcess appends the table and the pauses of the garbage collector.
+func appendProcess(b []byte) []byte {
+	s := readSample()
+	for _, m := range table {
+		b = fmt.Appendf(b, "# HELP %s %s\n# TYPE %[1]s %[3]s\n%[1]s %[4]v\n", m.name, m.help, m.kind, max(m.read(s), 0))
 	}
 	return appendPauses(b, s.pauses())
 }
