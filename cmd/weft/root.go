@@ -25,7 +25,7 @@ func newRoot() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	configure(root)
-	root.AddCommand(newServer(), newTensorFlowServer(), newLaunch(), newStatus(), newTrace(), newReset(), newServe(), newDemo(),
+	root.AddCommand(newServer(), newTensorFlowServer(), newLaunch(), newStatus(), newSteps(), newSessions(), newTop(), newVersion(), newTrace(), newReset(), newServe(), newDemo(),
 		newOps(), newCheckpoint(), newSavedModel(), newEvents(), newGraph(), newCert(), newAuth(), newProxy())
 	return root
 }

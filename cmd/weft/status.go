@@ -49,12 +49,7 @@ func newStatus() *cobra.Command {
 }
 
 func printStatus(w io.Writer, tasks []weft.TaskStatus, resources bool) {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "TASK\tADDRESS\tSTATE\tUP\tMEMORY\tDEVICES\tSESSIONS\tSTEPS\tVARIABLES")
-	for i := range tasks {
-		printTask(table, &tasks[i])
-	}
-	_ = table.Flush() // an error shows in the next write
+	printTaskTable(w, tasks)
 	for i := range tasks {
 		t := &tasks[i]
 		if t.Error != "" {
@@ -67,6 +62,16 @@ func printStatus(w io.Writer, tasks []weft.TaskStatus, resources bool) {
 			printResources(w, t)
 		}
 	}
+}
+
+// printTaskTable prints a table of the tasks.
+func printTaskTable(w io.Writer, tasks []weft.TaskStatus) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "TASK\tADDRESS\tSTATE\tUP\tMEMORY\tDEVICES\tSESSIONS\tSTEPS\tVARIABLES")
+	for i := range tasks {
+		printTask(table, &tasks[i])
+	}
+	_ = table.Flush() // an error shows in the next write
 }
 
 func printTask(w io.Writer, t *weft.TaskStatus) {
