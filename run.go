@@ -4,8 +4,10 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/sys/callsite"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -61,12 +63,28 @@ func (r *remoteSession) lend(t tensor.Tensor) (tensor.Tensor, error) {
 	return t.Retain(), nil
 }
 
-// explain returns errClosed instead of the error of a call that Close has aborted.
+// explain returns errClosed instead of the error of a call that Close has aborted. To the errors of
+// some common mistakes it adds the line of the program and what to do.
 func (s *Session) explain(err error) error {
 	if s.ctx.Err() != nil && status.CodeOf(err) == status.Aborted {
 		return errClosed
 	}
+	if hint := hintFor(err.Error()); hint != "" {
+		return status.Errorf(status.CodeOf(err), "%s%w\n%s", callsite.Find(), err, hint)
+	}
 	return err
+}
+
+// hintFor returns what a program can do about a common mistake, or "".
+func hintFor(text string) string {
+	switch {
+	case strings.Contains(text, "You must feed a value for placeholder"):
+		return "put it into the feeds of the step"
+	case strings.Contains(text, "Attempting to use uninitialized value"), strings.Contains(text, "Could not find variable"),
+		strings.Contains(text, "from Container: localhost. This could mean that the variable was uninitialized"):
+		return "run train.VariablesInitializer, or restore a checkpoint, before other steps"
+	}
+	return ""
 }
 
 // requestID returns a random number, never 0, by which a master recognizes a request that arrives

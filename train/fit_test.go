@@ -268,6 +268,10 @@ func TestFitMistakes(t *testing.T) {
 		{"other validation", good, classifier(), train.FitOptions{Validation: set([][]float32{{1}}, []int32{0}).Batch(1)},
 			`the validation data`},
 		{"no such value", good, classifier(), train.FitOptions{Monitor: "val_loss"}, `no value "val_loss" to monitor; there are \["loss" "accuracy"\]`},
+		{"same metric twice", good, &nn.Model{
+			Network: nn.Sequential{&nn.Dense{Units: 3}}, Loss: nn.SparseCategoricalCrossentropy{FromLogits: true},
+			Metrics: []train.Metric{metrics.SparseCategoricalAccuracy{}, metrics.SparseCategoricalAccuracy{}},
+		}, train.FitOptions{}, `two values have the name "accuracy"`},
 		{"no loss", good, &nn.Model{Network: nn.Sequential{&nn.Dense{Units: 1}}}, train.FitOptions{}, `the model has no Loss`},
 		{"no network", good, &nn.Model{Loss: nn.MeanSquaredError{}}, train.FitOptions{}, `the model has no Network`},
 		{"no units", good, &nn.Model{Network: nn.Sequential{&nn.Dense{}}, Loss: nn.MeanSquaredError{}}, train.FitOptions{}, `dense: the layer has 0 units`},

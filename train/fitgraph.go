@@ -147,6 +147,9 @@ func (f *fitting) addState(s *op.Scope) {
 func (f *fitting) checkMonitor() error {
 	names := []string{"loss"}
 	for _, m := range f.built.Metrics {
+		if slices.Contains(names, m.Name()) {
+			return status.InvalidArgumentf("train: two values have the name %q; give one metric another name", m.Name())
+		}
 		names = append(names, m.Name())
 	}
 	if f.options.Validation != nil {

@@ -91,6 +91,9 @@ func (h *History) write(dir string) error {
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
 	path := filepath.Join(dir, HistoryFile)
 	if err := os.WriteFile(path+".new", append(b, '\n'), 0o644); err != nil {
 		return err
