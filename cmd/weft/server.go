@@ -17,6 +17,7 @@ import (
 	"github.com/weft-ml/weft/internal/inspect/metrics"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/sys/buildinfo"
+	"github.com/weft-ml/weft/internal/sys/codepages"
 	"github.com/weft-ml/weft/internal/sys/heapprofile"
 	"github.com/weft-ml/weft/kernel"
 	_ "github.com/weft-ml/weft/kernels"
@@ -282,6 +283,8 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		return err
 	}
 	f.announce(cmd, s, def)
+	// An error means that the pages stay resident, as without the call.
+	_, _ = codepages.Drop()
 	if err := s.Run(ctx); f.grace > 0 || status.CodeOf(err) != status.DeadlineExceeded {
 		return err
 	}

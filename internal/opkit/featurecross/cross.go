@@ -167,7 +167,8 @@ func CombinedHash(columns []*Column, buckets int64) Combination[int64] {
 			} else {
 				h = uint64(c.ints[at[k]])
 			}
-			sum ^= h + 0x9e3779b97f4a7800 + sum<<10 + uint64(int64(sum)>>4) // keeps the sign, as there
+			// the shift keeps the sign, as in TensorFlow
+			sum ^= h + 0x9e3779b97f4a7800 + sum<<10 + uint64(int64(sum)>>4)
 		}
 		return bucket(sum, buckets)
 	}
