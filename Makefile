@@ -135,6 +135,10 @@ rest-client: build $(OAPI_CODEGEN) ## Train a network over HTTP with a client th
 schemathesis: build $(SCHEMATHESIS) ## Send random requests to the APIs over HTTP (ARGS="--max-examples 1000")
 	interop/schemathesis/run.sh bin/weft $(SCHEMATHESIS) $(ARGS)
 
+.PHONY: java-client
+java-client: build ## Ask a model server with a client in Java (needs Java 17 and Maven)
+	interop/java/run.sh bin/weft
+
 .PHONY: interop-old
 interop-old: build ## Run programs of TensorFlow 0.12, 1.4 and 1.15 (ARGS=--all, ARGS="-k queue -r 1.4 -c WTT")
 	$(PYTHON) -m interop.old $(ARGS)
