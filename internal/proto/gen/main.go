@@ -23,7 +23,7 @@ const (
 
 // outputDirs returns the directories of the generated code, one for each go_package.
 func outputDirs() []string {
-	return []string{"internal/proto/pb", "internal/proto/servingpb", "internal/proto/grpcpb"}
+	return []string{"internal/proto/pb", "internal/proto/servingpb", "internal/proto/grpcpb", "internal/proto/datapb"}
 }
 
 func main() {

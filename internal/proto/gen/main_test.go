@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	_ "github.com/weft-ml/weft/internal/proto/datapb"
 	_ "github.com/weft-ml/weft/internal/proto/grpcpb"
 	_ "github.com/weft-ml/weft/internal/proto/pb"
 	_ "github.com/weft-ml/weft/internal/proto/servingpb"

@@ -35,7 +35,7 @@ var groups = [][]string{
 	{"data"},
 	{"metrics"},
 	{"nn"},
-	{"internal/serving", "internal/serving/*"},
+	{"internal/serving", "internal/serving/*", "internal/dataservice"},
 	{"cmd/*", "cmd/weft/internal/*", "cmd/internal/*", "internal/test/*", "examples/*", "bench/*", "interop/*"},
 }
 

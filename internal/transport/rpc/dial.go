@@ -114,6 +114,11 @@ func (c *Conn) Invoke(ctx context.Context, method string, req any) error {
 	return err
 }
 
+// Call calls a method of a service that has no client of its own, and returns its response.
+func Call[Resp any](ctx context.Context, c *Conn, method string, req any) (*Resp, error) {
+	return invoke[Resp](ctx, &caller{conn: c, remote: c.address}, method, req)
+}
+
 // Close closes the connection. Calls over it fail.
 func (c *Conn) Close() { c.client.Close() }
 

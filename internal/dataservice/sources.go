@@ -1,0 +1,122 @@
+package dataservice
+
+import (
+	"strings"
+
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// sourcesOf returns the nodes of a dataset's graph that read no other dataset, in the order in
+// which TensorFlow numbers them: depth first from the result, inputs in their order.
+func sourcesOf(g *pb.GraphDef) ([]*pb.NodeDef, error) {
+	nodes := map[string]*pb.NodeDef{}
+	var last *pb.NodeDef
+	for _, n := range g.GetNode() {
+		nodes[n.GetName()] = n
+		if n.GetOp() == "_Retval" {
+			last = n
+		}
+	}
+	if last == nil {
+		return nil, status.InvalidArgumentf("the graph of a dataset has no result")
+	}
+	var out []*pb.NodeDef
+	seen := map[string]bool{}
+	var visit func(n *pb.NodeDef)
+	visit = func(n *pb.NodeDef) {
+		if seen[n.GetName()] {
+			return
+		}
+		seen[n.GetName()] = true
+		found := false
+		for _, in := range n.GetInput() {
+			if src := nodes[nodeOf(in)]; src != nil && isDataset(src) {
+				found = true
+				visit(src)
+			}
+		}
+		if !found && isDataset(n) {
+			out = append(out, n)
+		}
+	}
+	visit(last)
+	return out, nil
+}
+
+// nodeOf returns the name of the node of an input.
+func nodeOf(in string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(in, "^"), ":")
+	return name
+}
+
+func isDataset(n *pb.NodeDef) bool { return strings.Contains(n.GetOp(), "Dataset") }
+
+// splitSources returns the splits of all sources of a dataset.
+func splitSources(g *pb.GraphDef) ([]source, error) {
+	nodes, err := sourcesOf(g)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]source, len(nodes))
+	for i, n := range nodes {
+		if out[i], err = splitSource(g, n); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func splitSource(g *pb.GraphDef, n *pb.NodeDef) (source, error) {
+	switch n.GetOp() {
+	case "RangeDataset":
+		var v [3]int64
+		for i := range v {
+			t, err := constantInput(g, n, i)
+			if err != nil {
+				return source{}, err
+			}
+			if t.DType() != tensor.Int64 || t.NumElements() != 1 {
+				return source{}, status.InvalidArgumentf("input %d of %s is not an int64 scalar", i, n.GetName())
+			}
+			v[i] = tensor.Value[int64](&t)
+			t.Release()
+		}
+		start, stop, step := v[0], v[1], v[2]
+		if step == 0 {
+			return source{}, status.InvalidArgumentf("step must be a non-zero integer.")
+		}
+		count := (stop - start) / step
+		if (stop-start)%step != 0 {
+			count++
+		}
+		return source{Start: start, Step: step, Count: max(0, count)}, nil
+	case "TensorSliceDataset":
+		t, err := constantInput(g, n, 0)
+		if err != nil {
+			return source{}, err
+		}
+		defer t.Release()
+		if t.Rank() == 0 {
+			return source{}, status.InvalidArgumentf("%s has a scalar component", n.GetName())
+		}
+		return source{Step: 1, Count: t.Shape()[0]}, nil
+	case "TensorDataset":
+		return source{Step: 1, Count: 1}, nil
+	}
+	return source{}, status.Unimplementedf("Cannot create a split provider for dataset of type %s", n.GetOp())
+}
+
+// constantInput returns the value of an input that is a constant.
+func constantInput(g *pb.GraphDef, n *pb.NodeDef, i int) (tensor.Tensor, error) {
+	if i < len(n.GetInput()) {
+		for _, c := range g.GetNode() {
+			if c.GetName() == nodeOf(n.GetInput()[i]) && c.GetOp() == "Const" {
+				return pbconv.TensorFromProto(c.GetAttr()["value"].GetTensor())
+			}
+		}
+	}
+	return tensor.Tensor{}, status.InvalidArgumentf("input %d of %s is not a constant", i, n.GetName())
+}
