@@ -25,8 +25,9 @@ func newRoot() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	configure(root)
-	root.AddCommand(newServer(), newTensorFlowServer(), newLaunch(), newStatus(), newSteps(), newSessions(), newTop(), newVersion(), newTrace(), newReset(), newServe(), newDemo(),
-		newOps(), newCheckpoint(), newSavedModel(), newEvents(), newGraph(), newCert(), newAuth(), newProxy())
+	root.AddCommand(newServer(), newTensorFlowServer(), newLaunch(), newStatus(), newSteps(), newSessions(), newTop(),
+		newVersion(), newTrace(), newReset(), newServe(), newDataService(), newDemo(), newOps(), newCheckpoint(),
+		newSavedModel(), newEvents(), newGraph(), newCert(), newAuth(), newProxy())
 	return root
 }
 
