@@ -13,7 +13,7 @@ func init() {
 		return c.first(output(c.like("ScaleAndTranslateGrad", c.DY(0), c.In(0), c.In(2), c.In(3)), 0))
 	}, "ScaleAndTranslate")
 	Register(cropAndResizeGrad, "CropAndResize")
-	Register(projectionGrad, "ImageProjectiveTransformV2", "ImageProjectiveTransformV3")
+	Register(projectionGrad, "ImageProjectiveTransform", "ImageProjectiveTransformV2", "ImageProjectiveTransformV3")
 }
 
 // cropAndResizeGrad computes the gradient of the boxes as for bilinear crops, also for
@@ -40,7 +40,10 @@ func projectionGrad(c *Call) []Grad {
 	back := op.RealDiv(s, nth(inverse, 0), nth(inverse, 1))
 	size := op.Slice(s, op.Shape(s, c.In(0)), op.Const(s, []int32{1}), op.Const(s, []int32{2}))
 	in := []op.Output{c.DY(0), back, size}
-	if c.Node.NumInputs() > len(in) {
+	switch c.Node.NumInputs() {
+	case 2: // of tf.contrib.image: the result has the size of the image
+		in = in[:2]
+	case 4:
 		in = append(in, op.Const(s, float32(0)))
 	}
 	return c.first(output(c.like(c.Node.Op.Name, in...), 0))

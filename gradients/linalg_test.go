@@ -90,6 +90,9 @@ func TestProjections(t *testing.T) {
 	image := in(2, 3, 3, 2)
 	turns := [][]float32{{0, 1, 0, -1, 0, 2, 0, 0}, {1, 0, 1, 0, 1, 0, 0, 0}}
 	checkRules(t, []ruleCase{
+		{"ImageProjectiveTransform", []input{image}, one(func(s *scope, x op.Output) op.Output {
+			return op.ImageProjectiveTransform(s, x, op.Const(s, turns), "NEAREST")
+		})},
 		{"ImageProjectiveTransformV2", []input{image}, one(func(s *scope, x op.Output) op.Output {
 			return op.ImageProjectiveTransformV2(s, x, op.Const(s, turns), ints(s, 3, 3), "BILINEAR")
 		})},

@@ -66,8 +66,12 @@ func flagged(name string, flags []string) *opdef.Def {
 	}
 }
 
-// gone are operations of TensorFlow 1.15 that TensorFlow 2.21 lacks.
-var gone = []string{"CompareAndBitpack"}
+// gone are operations of TensorFlow 0.12 to 1.15, those of tf.contrib included, that TensorFlow
+// 2.21 lacks.
+var gone = []string{
+	"CompareAndBitpack", "CreateVariableOp", "GatherTree", "ImageProjectiveTransform", "IteratorSetStatsAggregator",
+	"MapAndBatchDatasetV2", "SlideDataset", "SloppyInterleaveDataset", "SparseFeatureCross", "SparseFeatureCrossV2",
+}
 
 // TestSignatures checks that every operation is defined as in TensorFlow. Both must accept the same
 // graphs, and errors print the definition.
