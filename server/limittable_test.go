@@ -132,8 +132,7 @@ func earlySteps(a attacker) error {
 	}
 	err := <-errs
 	cancel()
-	<-errs
-	<-errs
+	_, _ = <-errs, <-errs // the others are cancelled
 	return err
 }
 

@@ -127,7 +127,7 @@ func TestRecordingIsCancelled(t *testing.T) {
 	if err := <-done; status.CodeOf(err) != status.Cancelled {
 		t.Errorf("got %v", err)
 	}
-	for p.task.Recorder.Current() != nil { //nolint:revive // it ends soon
+	for p.task.Recorder.Current() != nil { // it ends soon
 	}
 }
 

@@ -235,13 +235,13 @@ func TestRESTWithTLS(t *testing.T) {
 	run := `{"feeds": {"x:0": {"dtype": "float32", "values": 3}}, "fetches": ["y:0"]}`
 	alice.must("POST", "/v1/sessions/"+id+"/run", run, 200, "", "")
 	for name, refused := range map[string]func() (int, string){
-		"a step of another client":    func() (int, string) { return bob.call("POST", "/v1/sessions/"+id+"/run", run) },
-		"the end by another client":   func() (int, string) { return bob.call("DELETE", "/v1/sessions/"+id, "") },
-		"a session of an observer":    func() (int, string) { return observer.call("POST", "/v1/sessions", create) },
-		"a session without a certificate":         func() (int, string) { return anonymous.call("POST", "/v1/sessions", create) },
-		"the description without a certificate":  func() (int, string) { return anonymous.call("GET", "/v1/openapi.json", "") },
-		"the server for a client":     func() (int, string) { return alice.call("GET", "/v1/server", "") },
-		"the devices of other people": func() (int, string) { return bob.call("GET", "/v1/devices?session="+id, "") },
+		"a step of another client":              func() (int, string) { return bob.call("POST", "/v1/sessions/"+id+"/run", run) },
+		"the end by another client":             func() (int, string) { return bob.call("DELETE", "/v1/sessions/"+id, "") },
+		"a session of an observer":              func() (int, string) { return observer.call("POST", "/v1/sessions", create) },
+		"a session without a certificate":       func() (int, string) { return anonymous.call("POST", "/v1/sessions", create) },
+		"the description without a certificate": func() (int, string) { return anonymous.call("GET", "/v1/openapi.json", "") },
+		"the server for a client":               func() (int, string) { return alice.call("GET", "/v1/server", "") },
+		"the devices of other people":           func() (int, string) { return bob.call("GET", "/v1/devices?session="+id, "") },
 	} {
 		if code, body := refused(); code != http.StatusForbidden && code != http.StatusConflict && !strings.Contains(body, "is not found") {
 			t.Errorf("%s: got %d %s", name, code, body)

@@ -122,14 +122,19 @@ func write(w http.ResponseWriter, v any) {
 
 // fail answers with the text of an error.
 func fail(w http.ResponseWriter, err error) {
-	code := http.StatusInternalServerError
-	switch status.CodeOf(err) {
+	http.Error(w, status.From(err).Message, httpCode(status.CodeOf(err)))
+}
+
+// httpCode returns the code of HTTP for one of TensorFlow.
+func httpCode(c status.Code) int {
+	switch c {
 	case status.InvalidArgument:
-		code = http.StatusBadRequest
+		return http.StatusBadRequest
 	case status.PermissionDenied:
-		code = http.StatusForbidden
+		return http.StatusForbidden
 	case status.Unavailable, status.Cancelled, status.DeadlineExceeded:
-		code = http.StatusServiceUnavailable
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
 	}
-	http.Error(w, status.From(err).Message, code)
 }

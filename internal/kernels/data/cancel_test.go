@@ -26,7 +26,7 @@ func TestLongRequestsEnd(t *testing.T) {
 	} {
 		it := b.iterator(name, d)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		b.env.Step.Context = ctx
+		b.env.Step.Context = ctx //nolint:fatcontext // each step has its own
 		_, err := b.run("next", "IteratorGetNext", b.attrs(), it)
 		cancel()
 		b.env.Step.Context = t.Context()

@@ -33,7 +33,7 @@ func TestRecording(t *testing.T) {
 		rec := r.Current()
 		done := rec.Part(5)
 		rec.Part(6)
-		time.Sleep(4 * time.Second)
+		time.Sleep(4 * time.Second) //nolint:forbidigo // virtual time
 		rec.Node(5, &Partition{Device: "cpu"}, node("a"))
 		rec.Node(5, &Partition{Device: "cpu"}, node("a"))
 		rec.Transfer(Transfer{Step: 5, Tensor: "x", Bytes: 8, Requested: time.Now().Add(-time.Second), Received: time.Now()})
@@ -45,7 +45,7 @@ func TestRecording(t *testing.T) {
 		if _, err := r.Stop(8); status.CodeOf(err) != status.NotFound {
 			t.Errorf("the end of another recording: %v", err)
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) //nolint:forbidigo // virtual time
 		out, err := r.Stop(7)
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestLimit(t *testing.T) {
 		if err := r.Start(1, time.Second); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second + keepTime/2)
+		time.Sleep(time.Second + keepTime/2) //nolint:forbidigo // virtual time
 		if r.Current() != nil {
 			t.Error("it has not ended")
 		}
@@ -103,11 +103,11 @@ func TestLimit(t *testing.T) {
 		if err := r.Start(2, time.Second); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second)                     //nolint:forbidigo // virtual time
 		if err := r.Start(3, time.Second); err != nil { // replaces one that waits to be fetched
 			t.Fatal(err)
 		}
-		time.Sleep(2*time.Second + keepTime)
+		time.Sleep(2*time.Second + keepTime) //nolint:forbidigo // virtual time
 		if _, err := r.Stop(3); status.CodeOf(err) != status.NotFound {
 			t.Errorf("a recording that was dropped: %v", err)
 		}

@@ -10,6 +10,7 @@ import "runtime"
 // usualRate is the runtime's default: one sample for this number of allocated bytes.
 const usualRate = 512 << 10
 
+//nolint:gochecknoinits // the runtime reads the rate when it starts
 func init() { runtime.MemProfileRate = 0 }
 
 // Start starts sampling. It must be called before the program allocates much, and before it starts

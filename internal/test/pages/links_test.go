@@ -18,7 +18,7 @@ var (
 	link    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#{1,6} +(.*)$`)
 	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
-	dropped = regexp.MustCompile("[^\\p{L}\\p{N} _-]")
+	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
 // pages returns the pages of Markdown of the module, by their paths relative to root.
@@ -117,7 +117,7 @@ func TestErrorCodes(t *testing.T) {
 	for i, m := range rows {
 		code := status.Code(i + 1)
 		camel := ""
-		for _, word := range strings.Split(strings.ToLower(m[1]), "_") {
+		for word := range strings.SplitSeq(strings.ToLower(m[1]), "_") {
 			camel += strings.ToUpper(word[:1]) + word[1:]
 		}
 		if code.String() != m[1] || camel != m[3] {
