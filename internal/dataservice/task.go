@@ -3,6 +3,7 @@ package dataservice
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -129,6 +130,8 @@ func encode(out []tensor.Tensor) (*datapb.GetElementResponse, error) {
 		if err != nil {
 			return nil, err
 		}
+		// The message is written after the tensor has been released, whose memory it shares.
+		p.TensorContent = slices.Clone(p.GetTensorContent())
 		e.Components = append(e.Components, p)
 	}
 	return &datapb.GetElementResponse{Element: &datapb.GetElementResponse_Uncompressed{Uncompressed: e}}, nil
