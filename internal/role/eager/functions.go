@@ -112,6 +112,7 @@ func (s *Service) RunComponentFunction(ctx context.Context, req *pb.RunComponent
 			if err != nil {
 				return nil, err
 			}
+			p.TensorContent = slices.Clone(p.GetTensorContent()) // the tensor is released first
 			resp.Tensor = append(resp.Tensor, p)
 		}
 		return resp, nil
