@@ -24,7 +24,8 @@ func TestMetrics(t *testing.T) {
 	queue := op.FIFOQueueV2(onPS, []tensor.DType{tensor.Float32}, op.FIFOQueueV2SharedName("samples"))
 	put := op.QueueEnqueueV2(onPS, queue, []op.Output{op.Const(onPS, float32(1))})
 	sum := op.Add(root.WithDevice("/job:worker/task:0"), op.ReadVariableOp(onPS, v, tensor.Float32), op.Const(root, float32(1)))
-	save := op.SaveV2(onPS, op.Const(onPS, t.TempDir()+"/model"), op.Const(onPS, []string{"w"}), op.Const(onPS, []string{""}), []op.Output{op.ReadVariableOp(onPS, v, tensor.Float32)})
+	assigned := op.ReadVariableOp(onPS.WithControlDependencies(assign), v, tensor.Float32)
+	save := op.SaveV2(onPS, op.Const(onPS, t.TempDir()+"/model"), op.Const(onPS, []string{"w"}), op.Const(onPS, []string{""}), []op.Output{assigned})
 	bad := op.SaveV2(onPS, op.Const(onPS, "/dev/null/model"), op.Const(onPS, []string{"w"}), op.Const(onPS, []string{""}), []op.Output{op.ReadVariableOp(onPS, v, tensor.Float32)})
 	s := session(t, w, root)
 	for range 4 {
