@@ -12,7 +12,7 @@ import (
 // nodeKey identifies a node of a recording. Functions are not identified: nodes of the same name in
 // two of them are one.
 type nodeKey struct {
-	partition *Partition
+	partition partition
 	nested    bool // in a function
 	name      string
 }
@@ -67,16 +67,16 @@ func (r *Recording) proto() *pb.Recording {
 }
 
 // node returns the index of an executed node, and describes it at its first execution.
-func (e *encoder) node(p *Partition, n *executor.NodeStats) int32 {
-	i := e.number(nodeKey{p, n.Depth > 0, n.Node}, n.Op)
+func (e *encoder) node(p *partition, n *executor.NodeStats) int32 {
+	i := e.number(nodeKey{*p, n.Depth > 0, n.Node}, n.Op)
 	if e.described[i] {
 		return i
 	}
 	e.described[i] = true
 	out := e.out.Nodes[i]
 	out.Waits = n.Waits
-	if n.Depth == 0 && p.Graph != nil {
-		if found := p.Graph.Node(n.Node); found != nil {
+	if n.Depth == 0 && p.graph != nil {
+		if found := p.graph.Node(n.Node); found != nil {
 			e.describe(p, found, out)
 		}
 	}
@@ -89,18 +89,18 @@ func (e *encoder) number(key nodeKey, op string) int32 {
 	if !ok {
 		i = int32(len(e.out.Nodes))
 		e.index[key] = i
-		e.out.Nodes = append(e.out.Nodes, &pb.RecordedNode{Name: key.name, Op: op, Device: key.partition.Device})
+		e.out.Nodes = append(e.out.Nodes, &pb.RecordedNode{Name: key.name, Op: op, Device: key.partition.device})
 	}
 	return i
 }
 
 // describe adds what the graph knows about a node.
-func (e *encoder) describe(p *Partition, n *graph.Node, out *pb.RecordedNode) {
+func (e *encoder) describe(p *partition, n *graph.Node, out *pb.RecordedNode) {
 	out.Tensor, _ = n.Attrs["tensor_name"].(string)
 	out.From, _ = n.Attrs["send_device"].(string)
 	out.To, _ = n.Attrs["recv_device"].(string)
 	source := func(src *graph.Node) {
-		if i := e.number(nodeKey{p, false, src.Name}, src.Op.Name); !slices.Contains(out.Inputs, i) {
+		if i := e.number(nodeKey{*p, false, src.Name}, src.Op.Name); !slices.Contains(out.Inputs, i) {
 			out.Inputs = append(out.Inputs, i)
 		}
 	}

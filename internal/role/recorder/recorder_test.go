@@ -34,8 +34,8 @@ func TestRecording(t *testing.T) {
 		done := rec.Part(5)
 		rec.Part(6)
 		time.Sleep(4 * time.Second) //nolint:forbidigo // virtual time
-		rec.Node(5, &Partition{Device: "cpu"}, node("a"))
-		rec.Node(5, &Partition{Device: "cpu"}, node("a"))
+		rec.Collector(5, "cpu", nil).Collect(node("a"))
+		rec.Collector(5, "cpu:1", nil).Collect(node("a"))
 		rec.Transfer(Transfer{Step: 5, Tensor: "x", Bytes: 8, Requested: time.Now().Add(-time.Second), Received: time.Now()})
 		rec.Step(Step{ID: 5, Session: "s", Start: time.Now(), End: time.Now(), Code: 3})
 		done()
@@ -50,7 +50,7 @@ func TestRecording(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rec.Node(5, &Partition{}, node("late"))
+		rec.Collector(5, "", nil).Collect(node("late"))
 		x := out.GetExecutions()
 		if len(x) != 2 || x[0].GetReady() != 1e9 || x[0].GetQueued() != 2e9 || x[0].GetTook() != 1e9 || x[0].GetBytes() != 7 || x[0].GetStep() != 5 {
 			t.Errorf("the executions are %v", x)

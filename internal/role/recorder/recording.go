@@ -16,10 +16,10 @@ const (
 	recordSize = 512
 )
 
-// Partition is the part of a graph on one device, whose nodes are recorded.
-type Partition struct {
-	Device string
-	Graph  *graph.Graph // nil if it is not known
+// partition is the part of a graph on one device, whose nodes are recorded.
+type partition struct {
+	device string
+	graph  *graph.Graph // nil if it is not known
 }
 
 // Recording collects records. Its methods may be called concurrently, and ignore what is added
@@ -45,7 +45,7 @@ type Recording struct {
 
 type execution struct {
 	step      int64
-	partition *Partition
+	partition *partition
 	node      *executor.NodeStats
 }
 
@@ -116,31 +116,30 @@ func (r *Recording) admits() bool {
 	return true
 }
 
-// Node adds an execution of a node, of the partition or of a function that the partition calls.
-func (r *Recording) Node(step int64, p *Partition, n *executor.NodeStats) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.admits() {
-		r.executions = append(r.executions, execution{step, p, n})
-	}
-}
-
 // Collector returns what adds the executions of a partition in a step, nil for a nil *Recording.
 func (r *Recording) Collector(step int64, device string, g *graph.Graph) executor.Collector {
 	if r == nil {
 		return nil
 	}
-	return &collector{r, step, Partition{device, g}}
+	return &collector{r, step, partition{device, g}}
 }
 
 type collector struct {
 	recording *Recording
 	step      int64
-	partition Partition
+	partition partition
 }
 
-// Collect implements [executor.Collector].
-func (c *collector) Collect(n *executor.NodeStats) { c.recording.Node(c.step, &c.partition, n) }
+// Collect implements [executor.Collector]. It adds an execution of a node, of the partition or of a
+// function that the partition calls.
+func (c *collector) Collect(n *executor.NodeStats) {
+	r := c.recording
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.admits() {
+		r.executions = append(r.executions, execution{c.step, &c.partition, n})
+	}
+}
 
 // Transfer adds a received tensor.
 func (r *Recording) Transfer(t Transfer) {

@@ -19,6 +19,7 @@ import (
 // stats collects what a master asks to know about a run, and what is recorded of the task. A nil
 // *stats collects nothing.
 type stats struct {
+	wanted          bool // the master asks for executions
 	timeline, costs bool
 	recording       *recorder.Recording // nil if the task is not being recorded
 	begun           time.Time
@@ -28,11 +29,8 @@ type stats struct {
 // unitStats collects the executions of one executor and of the functions that it calls. It
 // implements executor.Collector.
 type unitStats struct {
-	unit      *unit
-	recording *recorder.Recording // may be nil
-	recorded  recorder.Partition  // the unit, for recording
-	step      int64
-	wanted    bool // the master asks for the executions
+	unit     *unit
+	recorded executor.Collector // receives the executions, too; nil if the task is not being recorded
 
 	// Guarded by mu while the step runs:
 	mu    sync.Mutex
@@ -49,14 +47,11 @@ const (
 
 // Collect adds one execution of a node. A trace that is too large for the quota, or for the memory
 // that is left, has the first executions only. TensorFlow's timeline is useless with more than a
-// million. It ignores nodes that move tensors between devices,
-// as TensorFlow does: transfers are recorded separately.
+// million. It ignores nodes that move tensors between devices, as TensorFlow does: transfers are
+// recorded separately.
 func (u *unitStats) Collect(n *executor.NodeStats) {
-	if u.recording != nil {
-		u.recording.Node(u.step, &u.recorded, n)
-	}
-	if !u.wanted {
-		return
+	if u.recorded != nil {
+		u.recorded.Collect(n)
 	}
 	switch n.Op {
 	case "_Send", "_HostSend", "Send", "_Recv", "_HostRecv", "Recv":
@@ -95,12 +90,11 @@ func newStats(opts *pb.ExecutorOpts, r *run) *stats {
 	if !wanted && recording == nil {
 		return nil
 	}
-	s := &stats{timeline: opts.GetRecordTimeline(), costs: opts.GetRecordCosts(), recording: recording, begun: time.Now()}
+	s := &stats{wanted: wanted, timeline: opts.GetRecordTimeline(), costs: opts.GetRecordCosts(), recording: recording, begun: time.Now()}
 	for i := range r.graph.units {
 		u := &r.graph.units[i]
 		s.units = append(s.units, &unitStats{
-			unit: u, recording: recording, recorded: recorder.Partition{Device: u.device.Name, Graph: u.graph}, step: r.step.id, wanted: wanted,
-			quota: r.worker.Quota,
+			unit: u, recorded: recording.Collector(r.step.id, u.device.Name, u.graph), quota: r.worker.Quota,
 		})
 	}
 	return s
@@ -108,8 +102,11 @@ func newStats(opts *pb.ExecutorOpts, r *run) *stats {
 
 // options returns the options for the run of unit i.
 func (s *stats) options(i int) executor.RunOptions {
-	if s == nil {
+	switch {
+	case s == nil:
 		return executor.RunOptions{}
+	case !s.wanted:
+		return executor.RunOptions{Stats: s.units[i].recorded}
 	}
 	return executor.RunOptions{Stats: s.units[i]}
 }
