@@ -3,7 +3,6 @@ package dataservice
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -126,12 +125,10 @@ func encode(out []tensor.Tensor) (*datapb.GetElementResponse, error) {
 	}
 	e := &datapb.UncompressedElement{}
 	for i := range out {
-		p, err := pbconv.TensorToProto(&out[i])
+		p, err := pbconv.TensorCopyToProto(&out[i])
 		if err != nil {
 			return nil, err
 		}
-		// The message is written after the tensor has been released, whose memory it shares.
-		p.TensorContent = slices.Clone(p.GetTensorContent())
 		e.Components = append(e.Components, p)
 	}
 	return &datapb.GetElementResponse{Element: &datapb.GetElementResponse_Uncompressed{Uncompressed: e}}, nil

@@ -84,6 +84,16 @@ func TensorToProto(t *tensor.Tensor) (*pb.TensorProto, error) {
 	return p, nil
 }
 
+// TensorCopyToProto is TensorToProto for messages that outlive the reference to the tensor, such as
+// answers that are written after it was released. They share no memory with it.
+func TensorCopyToProto(t *tensor.Tensor) (*pb.TensorProto, error) {
+	p, err := TensorToProto(t)
+	if err == nil {
+		p.TensorContent = slices.Clone(p.TensorContent)
+	}
+	return p, err
+}
+
 // TensorToWire returns the message of a tensor in the form of TensorFlow's services. All elements
 // are in tensor_content. Numbers share the memory of the tensor.
 func TensorToWire(t *tensor.Tensor) (*pb.TensorProto, error) {

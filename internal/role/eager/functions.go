@@ -108,11 +108,10 @@ func (s *Service) RunComponentFunction(ctx context.Context, req *pb.RunComponent
 	if op.GetId() < 0 { // the function was not called by an operation: its runner needs the values
 		defer release(call.rets)
 		for i := range call.rets {
-			p, err := pbconv.TensorToProto(&call.rets[i])
+			p, err := pbconv.TensorCopyToProto(&call.rets[i])
 			if err != nil {
 				return nil, err
 			}
-			p.TensorContent = slices.Clone(p.GetTensorContent()) // the tensor is released first
 			resp.Tensor = append(resp.Tensor, p)
 		}
 		return resp, nil

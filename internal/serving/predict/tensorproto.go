@@ -8,13 +8,12 @@ import (
 
 // tensorProto returns the message of a tensor, with the elements in the field of their type.
 func (a *API) tensorProto(t *tensor.Tensor) (*pb.TensorProto, error) {
+	if a.Content {
+		return pbconv.TensorCopyToProto(t)
+	}
 	p, err := pbconv.TensorToProto(t)
 	if err != nil {
 		return nil, err
-	}
-	if a.Content {
-		p.TensorContent = append([]byte(nil), p.TensorContent...) // the tensor is released first
-		return p, nil
 	}
 	switch t.DType() {
 	case tensor.Float32:
