@@ -49,6 +49,16 @@ func (t Task) String() string { return "/job:" + t.Job + "/replica:0/task:" + st
 // Short returns the name of a task in messages for people, "worker/0".
 func (t Task) Short() string { return t.Job + "/" + strconv.Itoa(t.Index) }
 
+// ShortName returns [Task.Short] for the full name of a task or of one of its devices, such as
+// "/job:worker/replica:0/task:0/device:CPU:0". It returns any other text as it is.
+func ShortName(name string) string {
+	task, err := ParseTask(strings.Split(name, "/device:")[0])
+	if err != nil {
+		return name
+	}
+	return task.Short()
+}
+
 // ParseTask parses the name of a task. A missing replica means replica 0.
 func ParseTask(name string) (Task, error) {
 	spec, err := device.Parse(name)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -17,6 +16,7 @@ import (
 const statusTimeout = 15 * time.Second
 
 func newStatus() *cobra.Command {
+	var f clusterFlags
 	cmd := &cobra.Command{
 		Use:   "status TARGET",
 		Short: "Show what the tasks of a cluster do and for whom they wait",
@@ -24,18 +24,14 @@ func newStatus() *cobra.Command {
 			"the tasks that they wait for, variables, queues and memory. The exit status is 1 if a task does not answer.",
 		Args: exactly("TARGET"),
 	}
-	output := outputFlag(cmd)
-	var tls clientTLSFlags
-	tls.add(cmd.Flags())
+	f.add(cmd)
 	resources := cmd.Flags().Bool("resources", false, "list each variable, queue and table")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ctx, cancel := context.WithTimeout(cmd.Context(), statusTimeout)
-		defer cancel()
-		tasks, err := weft.ClusterStatus(ctx, args[0], tls.targetOptions()...)
+		tasks, err := f.ask(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		if err := show(cmd, *output, tasks, func(w io.Writer) { printStatus(w, tasks, *resources) }); err != nil {
+		if err := show(cmd, *f.output, tasks, func(w io.Writer) { printStatus(w, tasks, *resources) }); err != nil {
 			return err
 		}
 		for i := range tasks {
@@ -53,7 +49,7 @@ func printStatus(w io.Writer, tasks []weft.TaskStatus, resources bool) {
 	for i := range tasks {
 		t := &tasks[i]
 		if t.Error != "" {
-			fmt.Fprintf(w, "\n%s does not answer: %s\n", shortTask(t.Name), t.Error)
+			fmt.Fprintf(w, "\n%s does not answer: %s\n", cluster.ShortName(t.Name), t.Error)
 		}
 		for _, s := range t.Sessions {
 			printSession(w, t, &s)
@@ -75,7 +71,7 @@ func printTaskTable(w io.Writer, tasks []weft.TaskStatus) {
 }
 
 func printTask(w io.Writer, t *weft.TaskStatus) {
-	name := shortTask(t.Name)
+	name := cluster.ShortName(t.Name)
 	switch {
 	case t.Error != "":
 		fmt.Fprintf(w, "%s\t%s\tsilent\t\t\t\t\t\t\n", name, t.Address)
@@ -103,7 +99,7 @@ func printSession(w io.Writer, t *weft.TaskStatus, s *weft.SessionStatus) {
 	if s.Owner != "" {
 		owner = " of " + s.Owner
 	}
-	fmt.Fprintf(w, "\nsession %s…%s at %s: %d nodes, open for %v\n", s.Handle, owner, shortTask(t.Name), s.Nodes, s.Age.Round(time.Second))
+	fmt.Fprintf(w, "\nsession %s…%s at %s: %d nodes, open for %v\n", s.Handle, owner, cluster.ShortName(t.Name), s.Nodes, s.Age.Round(time.Second))
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		what := "running"
@@ -120,7 +116,7 @@ func printSession(w io.Writer, t *weft.TaskStatus, s *weft.SessionStatus) {
 			if wait.Address != "" {
 				at = " at " + wait.Address
 			}
-			fmt.Fprintf(w, "    %s%s: %s; %s\n", shortTask(wait.Task), at, wait.Call, why)
+			fmt.Fprintf(w, "    %s%s: %s; %s\n", cluster.ShortName(wait.Task), at, wait.Call, why)
 		}
 	}
 }
@@ -129,7 +125,7 @@ func printResources(w io.Writer, t *weft.TaskStatus) {
 	if len(t.Resources) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%s:\n", shortTask(t.Name))
+	fmt.Fprintf(w, "\n%s:\n", cluster.ShortName(t.Name))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i := range t.Resources {
 		r := &t.Resources[i]
@@ -143,15 +139,6 @@ func printResources(w io.Writer, t *weft.TaskStatus) {
 		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", r.Kind, r.Name, r.DType, r.Shape, size)
 	}
 	_ = table.Flush() // an error shows in the next write
-}
-
-// shortTask returns "ps/0" for "/job:ps/replica:0/task:0".
-func shortTask(name string) string {
-	task, err := cluster.ParseTask(name)
-	if err != nil {
-		return name
-	}
-	return task.Short()
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

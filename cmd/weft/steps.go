@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/cluster"
 )
 
 // runningStep is a running step, as weft steps prints it.
@@ -46,25 +47,29 @@ func (f *clusterFlags) ask(ctx context.Context, target string) ([]weft.TaskStatu
 	return weft.ClusterStatus(ctx, target, f.tls.targetOptions()...)
 }
 
-func newSteps() *cobra.Command {
+// addList makes cmd print what list finds in the state of a cluster.
+func addList[T any](cmd *cobra.Command, list func([]weft.TaskStatus) []T, print func(io.Writer, []T)) *cobra.Command {
 	var f clusterFlags
-	cmd := &cobra.Command{
-		Use:   "steps TARGET",
-		Short: "List the running steps of a cluster and the tasks that they wait for",
-		Long: "Ask a task of Weft, such as grpc://localhost:2222, for the running steps of all sessions of its cluster, the oldest first, " +
-			"and the tasks that each waits for. A task that does not answer is marked as silent.",
-		Args: exactly("TARGET"),
-	}
 	f.add(cmd)
+	cmd.Args = exactly("TARGET")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		tasks, err := f.ask(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		steps := runningSteps(tasks)
-		return show(cmd, *f.output, steps, func(w io.Writer) { printSteps(w, steps) })
+		found := list(tasks)
+		return show(cmd, *f.output, found, func(w io.Writer) { print(w, found) })
 	}
 	return cmd
+}
+
+func newSteps() *cobra.Command {
+	return addList(&cobra.Command{
+		Use:   "steps TARGET",
+		Short: "List the running steps of a cluster and the tasks that they wait for",
+		Long: "Ask a task of Weft, such as grpc://localhost:2222, for the running steps of all sessions of its cluster, the oldest first, " +
+			"and the tasks that each waits for. A task that does not answer is marked as silent.",
+	}, runningSteps, printSteps)
 }
 
 // runningSteps returns the running steps of all sessions, the oldest first.
@@ -73,7 +78,7 @@ func runningSteps(tasks []weft.TaskStatus) []runningStep {
 	for i := range tasks {
 		for _, s := range tasks[i].Sessions {
 			for _, st := range s.Steps {
-				out = append(out, runningStep{shortTask(tasks[i].Name), s.Handle, s.Owner, st})
+				out = append(out, runningStep{cluster.ShortName(tasks[i].Name), s.Handle, s.Owner, st})
 			}
 		}
 	}
@@ -99,7 +104,7 @@ func printSteps(w io.Writer, steps []runningStep) {
 			if wait.Silent != "" {
 				why = " SILENT: " + wait.Silent
 			}
-			fmt.Fprintf(table, "%s\t%s: %s%s\n", first, shortTask(wait.Task), wait.Call, why)
+			fmt.Fprintf(table, "%s\t%s: %s%s\n", first, cluster.ShortName(wait.Task), wait.Call, why)
 			first = "\t\t\t\t\t"
 		}
 	}
@@ -107,24 +112,12 @@ func printSteps(w io.Writer, steps []runningStep) {
 }
 
 func newSessions() *cobra.Command {
-	var f clusterFlags
-	cmd := &cobra.Command{
+	return addList(&cobra.Command{
 		Use:   "sessions TARGET",
 		Short: "List the open sessions of a cluster",
 		Long: "Ask a task of Weft, such as grpc://localhost:2222, for the open sessions of all masters of its cluster, the oldest first. " +
 			"Handles are cut, because their owners alone may use them.",
-		Args: exactly("TARGET"),
-	}
-	f.add(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		tasks, err := f.ask(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		sessions := openSessions(tasks)
-		return show(cmd, *f.output, sessions, func(w io.Writer) { printSessions(w, sessions) })
-	}
-	return cmd
+	}, openSessions, printSessions)
 }
 
 // openSessions returns the open sessions of all masters, the oldest first.
@@ -132,7 +125,7 @@ func openSessions(tasks []weft.TaskStatus) []openSession {
 	out := []openSession{}
 	for i := range tasks {
 		for _, s := range tasks[i].Sessions {
-			out = append(out, openSession{shortTask(tasks[i].Name), s})
+			out = append(out, openSession{cluster.ShortName(tasks[i].Name), s})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b openSession) int { return cmp.Compare(b.Age, a.Age) })

@@ -65,7 +65,7 @@ func clusterOf(info *pb.ClusterInfo, self string) clusterState {
 	for _, t := range info.GetTasks() {
 		about := t.GetInfo()
 		task := taskState{
-			Name: short(t.GetName()), Address: t.GetAddress(), Error: t.GetError(), Weft: about != nil, Version: about.GetVersion(),
+			Name: cluster.ShortName(t.GetName()), Address: t.GetAddress(), Error: t.GetError(), Weft: about != nil, Version: about.GetVersion(),
 			Host: about.GetHost(), PID: about.GetPid(), Uptime: about.GetUptimeSeconds(), Memory: about.GetMemoryBytes(),
 			Devices:  append(append([]string{}, about.GetDevices()...), t.GetDevices()...),
 			Sessions: []sessionState{}, WorkerSessions: about.GetWorkerSessions(), Resources: []resourceState{},
@@ -88,18 +88,9 @@ func sessionOf(s *pb.SessionInfo) sessionState {
 	for _, st := range s.GetSteps() {
 		step := stepState{ID: strconv.FormatInt(st.GetId(), 10), Running: st.GetRunningSeconds(), Failed: st.GetFailed(), Waits: []waitState{}}
 		for _, w := range st.GetWaits() {
-			step.Waits = append(step.Waits, waitState{short(w.GetTask()), w.GetAddress(), w.GetCall(), w.GetSilent()})
+			step.Waits = append(step.Waits, waitState{cluster.ShortName(w.GetTask()), w.GetAddress(), w.GetCall(), w.GetSilent()})
 		}
 		out.Steps = append(out.Steps, step)
 	}
 	return out
-}
-
-// short returns "ps/0" for the full name of a task.
-func short(name string) string {
-	task, err := cluster.ParseTask(name)
-	if err != nil {
-		return name
-	}
-	return task.Short()
 }

@@ -3,7 +3,6 @@ package timeline
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weft-ml/weft/cluster"
@@ -90,11 +89,11 @@ func Build(c *pb.ClusterRecording) *Timeline {
 	t.Length = time.Duration(last - origin)
 	offsets := map[string]int64{}
 	for _, task := range c.GetTasks() {
-		offsets[short(task.GetName())] = task.GetClockOffset()
+		offsets[cluster.ShortName(task.GetName())] = task.GetClockOffset()
 	}
 	for _, task := range c.GetTasks() {
 		b := builder{origin, offsets, task.GetRecording(), Task{
-			Name: short(task.GetName()), Error: task.GetError(), ClockError: time.Duration(task.GetClockError()), Lost: int(task.GetRecording().GetLost()),
+			Name: cluster.ShortName(task.GetName()), Error: task.GetError(), ClockError: time.Duration(task.GetClockError()), Lost: int(task.GetRecording().GetLost()),
 		}, task.GetClockOffset()}
 		b.add()
 		t.Tasks = append(t.Tasks, b.out)
@@ -180,22 +179,10 @@ func (b *builder) transfer(r *pb.RecordedTransfer) transfer {
 	}
 	out.sent = out.requested
 	if r.GetSentMicros() != 0 {
-		sent := time.Duration(r.GetSentMicros()*1000 - b.offsets[short(r.GetFrom())] - b.origin)
+		sent := time.Duration(r.GetSentMicros()*1000 - b.offsets[cluster.ShortName(r.GetFrom())] - b.origin)
 		out.sent = min(max(sent, out.requested), out.done)
 	}
 	return out
-}
-
-// short returns "ps/0" for the name of a task or of one of its devices.
-func short(name string) string {
-	if i := strings.Index(name, "/device:"); i >= 0 {
-		name = name[:i]
-	}
-	task, err := cluster.ParseTask(name)
-	if err != nil {
-		return name
-	}
-	return task.Short()
 }
 
 // kindOf returns what a node spends its time with.

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/weft-ml/weft/cluster"
 )
 
 // Share says how a task spent the time of its recording. The parts add up to the whole.
@@ -86,7 +88,7 @@ func (t *Timeline) Waits(n int) []Total {
 	return t.totals(n, func(p place, o *op) (string, bool) {
 		switch o.kind {
 		case receive:
-			return o.node.GetTensor() + " from " + short(o.node.GetFrom()), true
+			return o.node.GetTensor() + " from " + cluster.ShortName(o.node.GetFrom()), true
 		case wait:
 			return t.waitName(p), true
 		case compute, send, call:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/format/chrometrace"
 	"github.com/weft-ml/weft/status"
 )
@@ -103,12 +104,12 @@ func (tr *tracer) op(p place, devices []string) {
 	switch o.kind {
 	case receive:
 		lane, title = receiveLane, "receives"
-		name = o.node.GetTensor() + " from " + short(o.node.GetFrom())
+		name = o.node.GetTensor() + " from " + cluster.ShortName(o.node.GetFrom())
 	case wait:
 		lane, title = waitLane, "waits"
 		name = tr.timeline.waitName(p)
 	case send:
-		name = o.node.GetTensor() + " to " + short(o.node.GetTo())
+		name = o.node.GetTensor() + " to " + cluster.ShortName(o.node.GetTo())
 	case compute, call:
 	}
 	tr.add(lane, title, name, category, o.start, o.end, args)
