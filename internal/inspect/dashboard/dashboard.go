@@ -17,6 +17,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/timeline"
+	"github.com/weft-ml/weft/internal/transport/httpcode"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -122,19 +123,5 @@ func write(w http.ResponseWriter, v any) {
 
 // fail answers with the text of an error.
 func fail(w http.ResponseWriter, err error) {
-	http.Error(w, status.From(err).Message, httpCode(status.CodeOf(err)))
-}
-
-// httpCode returns the code of HTTP for one of TensorFlow.
-func httpCode(c status.Code) int {
-	switch c {
-	case status.InvalidArgument:
-		return http.StatusBadRequest
-	case status.PermissionDenied:
-		return http.StatusForbidden
-	case status.Unavailable, status.Cancelled, status.DeadlineExceeded:
-		return http.StatusServiceUnavailable
-	default:
-		return http.StatusInternalServerError
-	}
+	http.Error(w, status.From(err).Message, httpcode.Of(status.CodeOf(err)))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/weft-ml/weft/internal/serving/predict"
 	"github.com/weft-ml/weft/internal/serving/rest"
 	"github.com/weft-ml/weft/internal/serving/servable"
+	"github.com/weft-ml/weft/internal/transport/httpcode"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -41,7 +42,7 @@ type answer struct {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a, err := s.answer(r)
 	if err != nil {
-		a = answer{code: rest.HTTPStatus(status.CodeOf(err)), body: rest.ErrorBody(err)}
+		a = answer{code: httpcode.Of(status.CodeOf(err)), body: rest.ErrorBody(err)}
 	}
 	head := w.Header()
 	head.Set("Content-Type", "application/json")

@@ -21,6 +21,7 @@ import (
 	"github.com/weft-ml/weft/internal/serving/jsontensor"
 	"github.com/weft-ml/weft/internal/serving/predict"
 	"github.com/weft-ml/weft/internal/serving/servable"
+	"github.com/weft-ml/weft/internal/transport/httpcode"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/savedmodel/serve"
 	"github.com/weft-ml/weft/status"
@@ -71,7 +72,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := h.answer(ctx, r)
 	code := http.StatusOK
 	if err != nil {
-		code, body = HTTPStatus(status.CodeOf(err)), ErrorBody(err)
+		code, body = httpcode.Of(status.CodeOf(err)), ErrorBody(err)
 	}
 	head.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(code)
@@ -82,36 +83,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func ErrorBody(err error) []byte {
 	b := append([]byte(nil), "{\n    \"error\": "...)
 	return append(jsontensor.AppendString(b, status.From(err).Message), "\n}"...)
-}
-
-// HTTPStatus returns the status of an answer with an error.
-func HTTPStatus(code status.Code) int {
-	switch code {
-	case status.OK:
-		return http.StatusOK
-	case status.Cancelled:
-		return 499 // the client has closed the request
-	case status.InvalidArgument, status.FailedPrecondition, status.OutOfRange:
-		return http.StatusBadRequest
-	case status.DeadlineExceeded:
-		return http.StatusGatewayTimeout
-	case status.NotFound:
-		return http.StatusNotFound
-	case status.AlreadyExists, status.Aborted:
-		return http.StatusConflict
-	case status.PermissionDenied:
-		return http.StatusForbidden
-	case status.Unauthenticated:
-		return http.StatusUnauthorized
-	case status.ResourceExhausted:
-		return http.StatusTooManyRequests
-	case status.Unimplemented:
-		return http.StatusNotImplemented
-	case status.Unavailable:
-		return http.StatusServiceUnavailable
-	default:
-		return http.StatusInternalServerError
-	}
 }
 
 func (h *Handler) answer(ctx context.Context, r *http.Request) ([]byte, error) {

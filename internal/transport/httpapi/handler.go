@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/transport/httpcode"
 	"github.com/weft-ml/weft/internal/transport/openapi"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/status"
@@ -245,7 +246,7 @@ func statusOf(err error) *Status {
 }
 
 func writeError(w http.ResponseWriter, err error) {
-	write(w, HTTPStatus(status.CodeOf(err)), statusOf(err))
+	write(w, httpcode.Of(status.CodeOf(err)), statusOf(err))
 }
 
 func write(w http.ResponseWriter, code int, v any) {
@@ -262,34 +263,4 @@ func writeBytes(w http.ResponseWriter, code int, kind string, b []byte) {
 	header.Set("Content-Length", strconv.Itoa(len(b)))
 	w.WriteHeader(code)
 	_, _ = w.Write(b) // the client may have gone
-}
-
-// HTTPStatus returns the status of HTTP for a code, as google.rpc.Code defines it.
-func HTTPStatus(code status.Code) int {
-	switch code {
-	case status.OK:
-		return http.StatusOK
-	case status.Cancelled:
-		return 499 // the client has closed the request
-	case status.InvalidArgument, status.FailedPrecondition, status.OutOfRange:
-		return http.StatusBadRequest
-	case status.DeadlineExceeded:
-		return http.StatusGatewayTimeout
-	case status.NotFound:
-		return http.StatusNotFound
-	case status.AlreadyExists, status.Aborted:
-		return http.StatusConflict
-	case status.PermissionDenied:
-		return http.StatusForbidden
-	case status.Unauthenticated:
-		return http.StatusUnauthorized
-	case status.ResourceExhausted:
-		return http.StatusTooManyRequests
-	case status.Unimplemented:
-		return http.StatusNotImplemented
-	case status.Unavailable:
-		return http.StatusServiceUnavailable
-	default:
-		return http.StatusInternalServerError
-	}
 }
