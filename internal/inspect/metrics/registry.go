@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"bytes"
-	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -133,8 +131,11 @@ var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 func appendSample(b []byte, name string, labels, values []string, v float64) []byte {
 	b = append(b, name...)
 	for i, l := range labels {
-		b = append(b, cmp.Or(map[bool]string{true: "{"}[i == 0], ",")...)
-		b = append(b, l+`="`+escaper.Replace(values[i])+`"`...)
+		separator := byte(',')
+		if i == 0 {
+			separator = '{'
+		}
+		b = append(append(b, separator), l+`="`+escaper.Replace(values[i])+`"`...)
 	}
 	if len(labels) > 0 {
 		b = append(b, '}')
@@ -151,9 +152,4 @@ func formatFloat(v float64) string {
 }
 
 // page returns all metrics: those of the registry and those of the process.
-func (r *Registry) page() []byte {
-	var b bytes.Buffer
-	b.Write(r.append(nil))
-	b.Write(appendProcess(nil))
-	return b.Bytes()
-}
+func (r *Registry) page() []byte { return appendProcess(r.append(nil)) }

@@ -59,23 +59,30 @@ const (
 	numLimits
 )
 
-var names = [numLimits]struct{ label, flag, what string }{
-	Sessions:          {"sessions", "--max-sessions", "sessions of the task"},
-	PrincipalSessions: {"principal_sessions", "--max-sessions-per-principal", "sessions of the client"},
-	Nodes:             {"nodes", "--max-graph-nodes", "nodes of the graph"},
-	Edges:             {"edges", "--max-graph-edges", "inputs of nodes (edges) of the graph"},
-	Functions:         {"functions", "--max-graph-functions", "functions of the graph"},
-	PartialRuns:       {"partial_runs", "--max-partial-runs", "partial runs of the session"},
-	Callables:         {"callables", "--max-callables", "prepared steps of the session"},
-	StepTime:          {"step_time", "--max-step-time", ""},
-	PartialRunTime:    {"partial_run_time", "--partial-run-timeout", ""},
-	SessionTime:       {"session_time", "--session-ttl", ""},
-	EarlySteps:        {"early_steps", "--max-early-steps", "steps for which other tasks wait before they start"},
-	PeerEarlySteps:    {"peer_early_steps", "--max-early-steps-per-peer", "steps for which one task waits before they start"},
-	TraceRecords:      {"trace_records", "--max-trace-records", ""},
-	StepMemory:        {"step_memory", "--max-step-memory", "step"},
-	SessionMemory:     {"session_memory", "--max-session-memory", "session"},
-	TenantMemory:      {"tenant_memory", "--max-tenant-memory", "tenant"},
+// names describes the limits.
+var names = [numLimits]struct {
+	label, flag, what string
+	// most returns the largest number; nil for limits of times and sizes
+	most func(*Limits) int
+	// always is true for limits that a nil Quota has, too
+	always bool
+}{
+	Sessions:          {"sessions", "--max-sessions", "sessions of the task", func(l *Limits) int { return l.Sessions }, false},
+	PrincipalSessions: {"principal_sessions", "--max-sessions-per-principal", "sessions of the client", func(l *Limits) int { return l.PrincipalSessions }, false},
+	Nodes:             {"nodes", "--max-graph-nodes", "nodes of the graph", func(l *Limits) int { return l.Nodes }, true},
+	Edges:             {"edges", "--max-graph-edges", "inputs of nodes (edges) of the graph", func(l *Limits) int { return l.Edges }, true},
+	Functions:         {"functions", "--max-graph-functions", "functions of the graph", func(l *Limits) int { return l.Functions }, true},
+	PartialRuns:       {"partial_runs", "--max-partial-runs", "partial runs of the session", func(l *Limits) int { return l.PartialRuns }, false},
+	Callables:         {"callables", "--max-callables", "prepared steps of the session", func(l *Limits) int { return l.Callables }, false},
+	StepTime:          {"step_time", "--max-step-time", "", nil, false},
+	PartialRunTime:    {"partial_run_time", "--partial-run-timeout", "", nil, false},
+	SessionTime:       {"session_time", "--session-ttl", "", nil, false},
+	EarlySteps:        {"early_steps", "--max-early-steps", "steps for which other tasks wait before they start", func(l *Limits) int { return l.EarlySteps }, true},
+	PeerEarlySteps:    {"peer_early_steps", "--max-early-steps-per-peer", "steps for which one task waits before they start", func(l *Limits) int { return l.PeerEarlySteps }, true},
+	TraceRecords:      {"trace_records", "--max-trace-records", "", func(l *Limits) int { return l.TraceRecords }, true},
+	StepMemory:        {"step_memory", "--max-step-memory", "step", nil, false},
+	SessionMemory:     {"session_memory", "--max-session-memory", "session", nil, false},
+	TenantMemory:      {"tenant_memory", "--max-tenant-memory", "tenant", nil, false},
 }
 
 // Default returns the limits of a task that sets none.
@@ -110,35 +117,14 @@ func New(l Limits) *Quota {
 // Most returns the largest number that a limit allows. A nil quota has the default limits of
 // graphs, of steps that have not started and of traces, and no others.
 func (q *Quota) Most(l Limit) int {
-	limits := Limits{}
-	if q != nil {
-		limits = q.Limits
-	} else if l == Nodes || l == Edges || l == Functions || l == EarlySteps || l == PeerEarlySteps || l == TraceRecords {
-		limits = Default()
-	}
-	most := 0
-	switch l {
-	case Sessions:
-		most = limits.Sessions
-	case PrincipalSessions:
-		most = limits.PrincipalSessions
-	case Nodes:
-		most = limits.Nodes
-	case Edges:
-		most = limits.Edges
-	case Functions:
-		most = limits.Functions
-	case PartialRuns:
-		most = limits.PartialRuns
-	case Callables:
-		most = limits.Callables
-	case EarlySteps:
-		most = limits.EarlySteps
-	case PeerEarlySteps:
-		most = limits.PeerEarlySteps
-	case TraceRecords:
-		most = limits.TraceRecords
-	default:
+	of, most := names[l].most, 0
+	switch {
+	case of == nil:
+	case q != nil:
+		most = of(&q.Limits)
+	case names[l].always:
+		limits := Default()
+		most = of(&limits)
 	}
 	if most <= 0 {
 		return math.MaxInt

@@ -29,8 +29,9 @@ type stats struct {
 // unitStats collects the executions of one executor and of the functions that it calls. It
 // implements executor.Collector.
 type unitStats struct {
-	unit     *unit
-	recorded executor.Collector // receives the executions, too; nil if the task is not being recorded
+	unit *unit
+	// recorded receives the executions, too; nil if the task is not being recorded
+	recorded executor.Collector
 
 	// Guarded by mu while the step runs:
 	mu    sync.Mutex
