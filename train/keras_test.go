@@ -67,18 +67,8 @@ func TestKerasOptimizers(t *testing.T) {
 func begin(t *testing.T, s *op.Scope) *weft.Session {
 	t.Helper()
 	init := train.VariablesInitializer(s)
-	g, err := s.Finalize()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sess, err := weft.NewSession("local", g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = sess.Close() })
-	if err := sess.Exec(t.Context(), nil, init); err != nil {
-		t.Fatal(err)
-	}
+	sess := session(t, s)
+	run(t, sess, init)
 	return sess
 }
 
@@ -100,15 +90,7 @@ func TestKerasSchedules(t *testing.T) {
 		s := op.NewScope()
 		step := op.Placeholder(s, tensor.Int64, op.PlaceholderShape(tensor.MakePartial()))
 		rate := schedules[tt.Name].At(s, step)
-		g, err := s.Finalize()
-		if err != nil {
-			t.Fatal(err)
-		}
-		sess, err := weft.NewSession("local", g)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer sess.Close()
+		sess := session(t, s)
 		for i, want := range tt.Rates {
 			out, err := sess.Fetch(t.Context(), weft.Feeds{step: tensor.Scalar(int64(i))}, rate)
 			if err != nil {

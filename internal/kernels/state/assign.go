@@ -165,20 +165,25 @@ func assignVariableShape(c *opdef.ShapeContext) error {
 	return err
 }
 
+// madeVariable returns the variable of input 0, which it makes if there is none.
+func madeVariable(ctx *kernel.Context) (*kernel.Variable, error) {
+	h, err := handle(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	if v, ok := h.Resource.(*kernel.Variable); ok {
+		return v, nil
+	}
+	return kernel.LookupOrCreateResource(ctx.Device.Resources, h.Container, h.Name,
+		func() (*kernel.Variable, error) { return kernel.NewVariable(), nil })
+}
+
 func newAssignVariable(c *kernel.Construction) (kernel.Kernel, error) {
 	validate := c.Attrs.Bool("validate_shape")
 	return kernel.Func(func(ctx *kernel.Context) error {
-		h, err := handle(ctx, 0)
+		v, err := madeVariable(ctx)
 		if err != nil {
 			return err
-		}
-		v, ok := h.Resource.(*kernel.Variable)
-		if !ok {
-			v, err = kernel.LookupOrCreateResource(ctx.Device.Resources, h.Container, h.Name,
-				func() (*kernel.Variable, error) { return kernel.NewVariable(), nil })
-			if err != nil {
-				return err
-			}
 		}
 		value := ctx.Input(1)
 		return v.Update(func(t *tensor.Tensor) error {

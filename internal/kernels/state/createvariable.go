@@ -17,17 +17,9 @@ func init() {
 
 func newCreateVariable(*kernel.Construction) (kernel.Kernel, error) {
 	return kernel.Func(func(ctx *kernel.Context) error {
-		h, err := handle(ctx, 0)
+		v, err := madeVariable(ctx)
 		if err != nil {
 			return err
-		}
-		v, ok := h.Resource.(*kernel.Variable)
-		if !ok {
-			v, err = kernel.LookupOrCreateResource(ctx.Device.Resources, h.Container, h.Name,
-				func() (*kernel.Variable, error) { return kernel.NewVariable(), nil })
-			if err != nil {
-				return err
-			}
 		}
 		value := ctx.Input(1)
 		return v.Update(func(t *tensor.Tensor) error {
