@@ -175,20 +175,20 @@ func TestHTTPWithTLS(t *testing.T) {
 	other := newAuthority(t, "other")
 	principals := map[string]*trust.Principal{
 		"operator": {Role: trust.Operator, Name: "bob"}, "observer": {Role: trust.Observer, Name: "prometheus"},
-		"client": {Role: trust.Client, Tenant: "a", Name: "b"}, "stranger": {Role: trust.Operator, Name: "eve"}, "nobody": nil,
+		"client": {Role: trust.Client, Tenant: "a", Name: "b"}, "other": {Role: trust.Operator, Name: "eve"}, "anonymous": nil,
 	}
 	const no = http.StatusForbidden
 	wants := map[string]map[string]int{
-		"/livez":        {"operator": 200, "observer": 200, "client": 200, "stranger": no, "nobody": no},
-		"/readyz":       {"operator": 200, "observer": 200, "client": no, "stranger": no, "nobody": no},
-		"/metrics":      {"operator": 200, "observer": 200, "client": no, "stranger": no, "nobody": no},
-		"/debug/pprof/": {"operator": 200, "observer": no, "client": no, "stranger": no, "nobody": no},
+		"/livez":        {"operator": 200, "observer": 200, "client": 200, "other": no, "anonymous": no},
+		"/readyz":       {"operator": 200, "observer": 200, "client": no, "other": no, "anonymous": no},
+		"/metrics":      {"operator": 200, "observer": 200, "client": no, "other": no, "anonymous": no},
+		"/debug/pprof/": {"operator": 200, "observer": no, "client": no, "other": no, "anonymous": no},
 	}
 	for name, p := range principals {
 		config := &tls.Config{InsecureSkipVerify: true}
 		if p != nil {
 			by := a
-			if name == "stranger" {
+			if name == "other" {
 				by = other
 			}
 			files := by.files(t, *p)
@@ -204,7 +204,7 @@ func TestHTTPWithTLS(t *testing.T) {
 				t.Errorf("%s by %s: %d %s", path, name, code, body)
 			}
 			opened := want[name]
-			if name == "nobody" && path != "/debug/pprof/" {
+			if name == "anonymous" && path != "/debug/pprof/" {
 				opened = http.StatusOK
 			}
 			if code, body := get(t, c, open.HTTPURL()+path); code != opened {
