@@ -1,9 +1,9 @@
 package oip
 
 import (
-	"encoding/binary"
 	"slices"
 
+	"github.com/weft-ml/weft/internal/format/rawstrings"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -53,7 +53,7 @@ func checkShape(input string, shape tensor.Shape) error {
 func decodeRaw(input string, d tensor.DType, shape tensor.Shape, b []byte) (tensor.Tensor, error) {
 	n := shape.NumElements()
 	if d == tensor.String {
-		vals, err := decodeStrings(b, n)
+		vals, err := rawstrings.Decode(b, n, "element")
 		if err != nil {
 			return tensor.Tensor{}, status.InvalidArgumentf("input '%s': %w", input, err)
 		}
@@ -72,33 +72,10 @@ func decodeRaw(input string, d tensor.DType, shape tensor.Shape, b []byte) (tens
 	return t, err
 }
 
-func decodeStrings(b []byte, n int64) ([]string, error) {
-	if n > int64(len(b)/4) {
-		return nil, status.InvalidArgumentf("%d bytes are too few for %d elements", len(b), n)
-	}
-	vals := make([]string, n)
-	for i := range vals {
-		if len(b) < 4 || int64(binary.LittleEndian.Uint32(b)) > int64(len(b)-4) {
-			return nil, status.InvalidArgumentf("element %d is incomplete", i)
-		}
-		size := int(binary.LittleEndian.Uint32(b))
-		vals[i], b = string(b[4:4+size]), b[4+size:]
-	}
-	if len(b) > 0 {
-		return nil, status.InvalidArgumentf("%d bytes are left after the last element", len(b))
-	}
-	return vals, nil
-}
-
 // encodeRaw is the inverse of decodeRaw. The bytes are a copy.
 func encodeRaw(t *tensor.Tensor) []byte {
 	if t.DType() != tensor.String {
 		return append([]byte{}, t.Bytes()...)
 	}
-	b := []byte{}
-	for _, s := range tensor.Values[string](t) {
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(s))) //nolint:gosec // a string is smaller
-		b = append(b, s...)
-	}
-	return b
+	return rawstrings.Append([]byte{}, tensor.Values[string](t))
 }

@@ -1,13 +1,13 @@
 package httpapi
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/weft-ml/weft/internal/format/rawstrings"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -108,7 +108,11 @@ func (t *Tensor) decode(tail []byte) (tensor.Tensor, error) {
 func decodeBytes(d tensor.DType, shape tensor.Shape, content []byte) (tensor.Tensor, error) {
 	n := shape.NumElements()
 	if d == tensor.String {
-		return decodeStrings(shape, content)
+		vals, err := rawstrings.Decode(content, n, "string")
+		if err != nil {
+			return tensor.Tensor{}, err
+		}
+		return tensor.FromSlice(shape, vals)
 	}
 	if want := n * int64(d.Size()); want != int64(len(content)) {
 		return tensor.Tensor{}, status.InvalidArgumentf("a tensor of type %s and shape %v has %d bytes, want %d", d.Name(), shape, len(content), want)
@@ -121,25 +125,6 @@ func decodeBytes(d tensor.DType, shape tensor.Shape, content []byte) (tensor.Ten
 		copy(out.Bytes(), content)
 	}
 	return out, err
-}
-
-func decodeStrings(shape tensor.Shape, b []byte) (tensor.Tensor, error) {
-	n := shape.NumElements()
-	if n > int64(len(b)/4) {
-		return tensor.Tensor{}, status.InvalidArgumentf("%d bytes are too few for %d strings", len(b), n)
-	}
-	vals := make([]string, n)
-	for i := range vals {
-		if len(b) < 4 || int64(binary.LittleEndian.Uint32(b)) > int64(len(b)-4) {
-			return tensor.Tensor{}, status.InvalidArgumentf("string %d is incomplete", i)
-		}
-		size := int(binary.LittleEndian.Uint32(b))
-		vals[i], b = string(b[4:4+size]), b[4+size:]
-	}
-	if len(b) > 0 {
-		return tensor.Tensor{}, status.InvalidArgumentf("%d bytes are left after the last string", len(b))
-	}
-	return tensor.FromSlice(shape, vals)
 }
 
 // Forms of the tensors of an answer.
@@ -195,10 +180,7 @@ func appendContent(b []byte, t *tensor.Tensor) []byte {
 	if t.DType() != tensor.String {
 		return append(b, t.Bytes()...)
 	}
-	for _, s := range tensor.Values[string](t) {
-		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(s))), s...) //nolint:gosec // a string is smaller
-	}
-	return b
+	return rawstrings.Append(b, tensor.Values[string](t))
 }
 
 // appendValues appends nested lists of the given shape, whose first element has the index at.

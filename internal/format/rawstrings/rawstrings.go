@@ -1,0 +1,36 @@
+// Package rawstrings is the binary form of strings in the Open Inference Protocol: each has its
+// length before it, as four little-endian bytes.
+package rawstrings
+
+import (
+	"encoding/binary"
+
+	"github.com/weft-ml/weft/status"
+)
+
+// Decode returns the n strings that b consists of. Errors call them by a noun, such as "element".
+func Decode(b []byte, n int64, noun string) ([]string, error) {
+	if n > int64(len(b)/4) {
+		return nil, status.InvalidArgumentf("%d bytes are too few for %d %ss", len(b), n, noun)
+	}
+	vals := make([]string, n)
+	for i := range vals {
+		if len(b) < 4 || int64(binary.LittleEndian.Uint32(b)) > int64(len(b)-4) {
+			return nil, status.InvalidArgumentf("%s %d is incomplete", noun, i)
+		}
+		size := int(binary.LittleEndian.Uint32(b))
+		vals[i], b = string(b[4:4+size]), b[4+size:]
+	}
+	if len(b) > 0 {
+		return nil, status.InvalidArgumentf("%d bytes are left after the last %s", len(b), noun)
+	}
+	return vals, nil
+}
+
+// Append appends strings to b.
+func Append(b []byte, vals []string) []byte {
+	for _, s := range vals {
+		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(s))), s...) //nolint:gosec // a string is smaller
+	}
+	return b
+}
