@@ -82,25 +82,21 @@ def first_line(message):
     return line.replace("\n", " ")
 
 
-def known_differences():
+def known_differences(path=DIFFERENCES):
     """Returns the reasons of cases that are known to differ, by file and case."""
-    lines = DIFFERENCES.read_text().splitlines()
+    lines = path.read_text().splitlines()
     words = (line.split(" ", 2) for line in lines if line and not line.startswith("#"))
     return {(file, case): reason for file, case, reason in words}
 
 
-def run_once(args, python, file, results, cases):
-    """Starts a server, and a process that runs the cases without results. Returns a fault."""
-    log = results.path.with_suffix(".log")
-    with Server(python) as c, open(log, "ab") as out:
-        command = [sys.executable, "-m", MODULE, c.target("localhost"), args.tests, file]
+def run_cases(command, args, env, results, broken=lambda: ""):
+    """Runs a process that adds to the results, until it ends or a case takes too long.
+
+    Returns a fault. broken: called each second, returns a fault of what the cases need
+    """
+    with open(results.path.with_suffix(".log"), "ab") as out:
         process = subprocess.Popen(
-            command + [str(results.path)] + cases,
-            cwd=args.tests,
-            env=cluster.environment(CUDA_VISIBLE_DEVICES=""),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
+            command, cwd=args.tests, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out
         )
         try:
             size, changed = 0, time.monotonic()
@@ -109,8 +105,9 @@ def run_once(args, python, file, results, cases):
                     process.wait(1)
                 except subprocess.TimeoutExpired:
                     pass
-                if c.processes["localhost", 0].poll() is not None:
-                    return "the server ended: " + c.log("localhost", 0)
+                fault = broken()
+                if fault:
+                    return fault
                 now = results.path.stat().st_size if results.path.exists() else 0
                 if now != size:
                     size, changed = now, time.monotonic()
@@ -120,6 +117,20 @@ def run_once(args, python, file, results, cases):
         finally:
             process.kill()
             process.wait()
+
+
+def run_once(args, python, file, results, cases):
+    """Starts a server, and a process that runs the cases without results. Returns a fault."""
+    with Server(python) as c:
+        command = [sys.executable, "-m", MODULE, c.target("localhost"), args.tests, file]
+
+        def broken():
+            if c.processes["localhost", 0].poll() is not None:
+                return "the server ended: " + c.log("localhost", 0)
+            return ""
+
+        env = cluster.environment(CUDA_VISIBLE_DEVICES="")
+        return run_cases(command + [str(results.path)] + cases, args, env, results, broken)
 
 
 def run_file(args, server, file, python=None, again=False, cases=()):

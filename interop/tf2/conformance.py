@@ -14,7 +14,6 @@ reason makes this exit with 1. Results are kept: a file that has results there i
 import argparse
 import os
 import pathlib
-import subprocess
 import sys
 import time
 
@@ -26,40 +25,10 @@ MODULE = "interop.tf2.testfile"
 RESTARTS = 20  # of the process that runs a file: every case that never ends costs one
 
 
-def known_differences():
-    """Returns the reasons of cases that are known to differ, by file and case."""
-    lines = (HERE / "differences.txt").read_text().splitlines()
-    words = (line.split(" ", 2) for line in lines if line and not line.startswith("#"))
-    return {(file, case): reason for file, case, reason in words}
-
-
 def run_once(args, kind, file, results, cases):
     """Starts a process that runs the cases without results. Returns a fault."""
-    with open(results.path.with_suffix(".log"), "ab") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", MODULE, kind, args.tests, file, str(results.path), *cases],
-            cwd=args.tests,
-            env=cluster.environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-        )
-        try:
-            size, changed = 0, time.monotonic()
-            while process.poll() is None:
-                try:
-                    process.wait(1)
-                except subprocess.TimeoutExpired:
-                    pass
-                now = results.path.stat().st_size if results.path.exists() else 0
-                if now != size:
-                    size, changed = now, time.monotonic()
-                if time.monotonic() > changed + args.case_timeout:
-                    return "a case took longer than --case-timeout"
-            return "the process that ran the cases ended" if process.returncode < 0 else ""
-        finally:
-            process.kill()
-            process.wait()
+    command = [sys.executable, "-m", MODULE, kind, args.tests, file, str(results.path), *cases]
+    return old.run_cases(command, args, cluster.environment(), results)
 
 
 def run_file(args, kind, file, again=False):
@@ -93,7 +62,7 @@ def main():
     args.tests, args.out = os.path.abspath(args.tests), args.out.absolute()
     listed = (HERE / "conformance.txt").read_text().split()
     chosen = [f for f in listed if not args.files or any(part in f for part in args.files)]
-    reasons = known_differences()
+    reasons = old.known_differences(HERE / "differences.txt")
     wanted = passed = whole = unexplained = 0
     for file in chosen:
         start = time.monotonic()
