@@ -48,7 +48,7 @@ func (f *clusterFlags) ask(ctx context.Context, target string) ([]weft.TaskStatu
 }
 
 // addList makes cmd print what list finds in the state of a cluster.
-func addList[T any](cmd *cobra.Command, list func([]weft.TaskStatus) []T, print func(io.Writer, []T)) *cobra.Command {
+func addList[T any](cmd *cobra.Command, list func([]weft.TaskStatus) []T, write func(io.Writer, []T)) *cobra.Command {
 	var f clusterFlags
 	f.add(cmd)
 	cmd.Args = exactly("TARGET")
@@ -58,7 +58,7 @@ func addList[T any](cmd *cobra.Command, list func([]weft.TaskStatus) []T, print 
 			return err
 		}
 		found := list(tasks)
-		return show(cmd, *f.output, found, func(w io.Writer) { print(w, found) })
+		return show(cmd, *f.output, found, func(w io.Writer) { write(w, found) })
 	}
 	return cmd
 }
