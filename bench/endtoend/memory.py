@@ -15,12 +15,15 @@ TENSORS = 3 * 4 * (784 * HIDDEN + HIDDEN + HIDDEN * 10 + 10) / 2**20
 def measure(side):
     with side.fresh({"ps": 1, "worker": 2}) as c:
         idle = statistics.median(c.resident_mib().values())
+        time.sleep(REST)
+        idle_rested = statistics.median(c.resident_mib().values())
         side.clients.run(2, training.train, c.spec, "perceptron", HIDDEN, False, side.count(STEPS))
         after = c.resident_mib()
         time.sleep(REST)
         rested = c.resident_mib()
         return {
             IDLE: idle,
+            IDLE_RESTED: idle_rested,
             PS: after["ps", 0],
             WORKER: after["worker", 1],
             PS_RESTED: rested["ps", 0],
@@ -31,10 +34,11 @@ def measure(side):
 IDLE = "resident memory, idle"
 PS = f"of a ps after training, with variables of {TENSORS:.0f} MiB"
 WORKER = "of a worker after training"
-PS_RESTED, WORKER_RESTED = (f"{what}, {REST} s later" for what in (PS, WORKER))
+IDLE_RESTED, PS_RESTED, WORKER_RESTED = (f"{what}, {REST} s later" for what in (IDLE, PS, WORKER))
 
 BOUNDS = {
     IDLE: 30,
+    IDLE_RESTED: 30,
     PS: 30 + 1.3 * TENSORS,
     PS_RESTED: 30 + 1.3 * TENSORS,
     WORKER: None,

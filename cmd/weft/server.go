@@ -167,6 +167,10 @@ func readFile(cmd *cobra.Command, name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
+// startTime is how long a task keeps the code that its start has used. The first steps need a part
+// of it, and would take a millisecond longer without.
+const startTime = 5 * time.Second
+
 func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster.ServerDef) error {
 	if f.parent != 0 {
 		whileParent, stop, err := untilOrphaned(ctx, f.parent, os.Getppid)
@@ -284,7 +288,8 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	}
 	f.announce(cmd, s, def)
 	// An error means that the pages stay resident, as without the call.
-	_, _ = codepages.Drop()
+	drop := time.AfterFunc(startTime, func() { _, _ = codepages.Drop() })
+	defer drop.Stop()
 	if err := s.Run(ctx); f.grace > 0 || status.CodeOf(err) != status.DeadlineExceeded {
 		return err
 	}
