@@ -118,9 +118,20 @@ func (f *call) runRemote(p *remotePart) error {
 	}
 	resp, err := peer.RunComponentFunction(ctx, req)
 	if err != nil {
-		return err
+		return overdue(ctx, err)
 	}
 	return f.take(p, resp)
+}
+
+// overdue replaces the answer of a peer whose deadline expired before the caller's timer fired: the
+// peer then says that its operations were cancelled.
+func overdue(ctx context.Context, err error) error {
+	deadline, ok := ctx.Deadline()
+	if !ok || time.Now().Before(deadline) || status.CodeOf(err) != status.Cancelled {
+		return err
+	}
+	<-ctx.Done()
+	return status.FromContext(ctx, "waiting for a part of a function")
 }
 
 // input returns an argument in the form in which another task receives it.

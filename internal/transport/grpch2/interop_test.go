@@ -2,6 +2,7 @@ package grpch2
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -32,7 +33,11 @@ func testService() map[string]func(*Call) {
 			}
 			if req.GetResponseSize() < 0 { // waits, as the streaming cases do
 				<-c.Context().Done()
-				_ = c.Reply(failure(codeCancelled, ""))
+				code := uint32(codeCancelled)
+				if errors.Is(c.Context().Err(), context.DeadlineExceeded) {
+					code = codeDeadlineExceeded
+				}
+				_ = c.Reply(failure(code, ""))
 				return
 			}
 			data, err := proto.Marshal(&testpb.SimpleResponse{Payload: &testpb.Payload{Body: make([]byte, req.GetResponseSize())}})
