@@ -20,7 +20,8 @@ const (
 	NodeInErrors
 	// RawMessages means that the gRPC library takes error messages from headers as they are.
 	RawMessages
-	// ResetsIdleStreams means that the client may reset a stream that it has not opened.
+	// ResetsIdleStreams means that the client may reset a stream that it has not opened, and that
+	// no setting of its connection shows it.
 	ResetsIdleStreams
 )
 
@@ -36,7 +37,7 @@ var traits = [...]struct {
 	WantsDefaults:     {TF23, "NodeDef missing attr: earlier releases validate the nodes of RegisterGraph without adding defaults"},
 	NodeInErrors:      {TF113, "1.15 also looks for [[{{node NAME}}, 1.12 only if an equals sign follows"},
 	RawMessages:       {TF14, "the gRPC library of 0.12 to 1.3 encodes and decodes nothing"},
-	ResetsIdleStreams: {TF14, "the gRPC library of 0.12 to 1.3 does so for a call that ends before it is sent"},
+	ResetsIdleStreams: {TF14, "the gRPC library of 1.4 and later sends the setting GRPC_ALLOW_TRUE_BINARY_METADATA"},
 }
 
 // Has reports whether a release has a trait. An unknown one has none.

@@ -141,6 +141,8 @@ func (c *clientConn) wasOpened(id uint32) bool {
 // lateData ignores data of cancelled calls.
 func (c *clientConn) lateData(uint32) error { return nil }
 
+func (c *clientConn) resetsIdle() bool { return false }
+
 func (c *clientConn) resetRead(uint32) {}
 
 // goAwayRead lets calls continue that the server still answers. The others are made again over a

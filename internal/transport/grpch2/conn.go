@@ -47,6 +47,8 @@ type role interface {
 	wasOpened(id uint32) bool
 	// lateData handles DATA on a stream that was open before.
 	lateData(id uint32) error
+	// resetsIdle reports whether the peer may reset a stream that was never opened.
+	resetsIdle() bool
 	// resetRead records that the peer has reset a stream, which may have ended before.
 	resetRead(id uint32)
 	// peerReset handles RST_STREAM: the peer discards the rest of a stream, which may have ended.

@@ -201,27 +201,51 @@ func TestIdentify(t *testing.T) {
 }
 
 // A client that resets a stream which it has not opened loses the connection, unless it is known to
-// do so.
+// do so: by the user-agent of an earlier call, or by a setting.
 func TestIdleReset(t *testing.T) {
-	for _, tolerant := range []bool{false, true} {
-		s, l := newServer(map[string]func(*Call){"/s/Echo": echo})
-		s.Identify = func(net.Conn, string) Caller {
+	message := make([]byte, prefixSize)
+	agent := func(tolerant bool) func(net.Conn, string) Caller {
+		return func(net.Conn, string) Caller {
 			return Caller{Context: context.Background(), ResetsIdleStreams: tolerant}
 		}
-		startServer(t, s, l)
-		p := newPeer(t, l.Addr().String())
-		message := make([]byte, prefixSize)
-		p.write(cat(hello, openCall(1, message)))
-		p.response(1)
-		p.expectReset(1)
-		p.write(cat(appendUint32Frame(nil, frameReset, 5, uint32(codeCancel)), openCall(7, message)))
-		if !tolerant {
-			if h, _ := p.next(); h.kind != frameGoAway {
-				t.Errorf("got %+v, want GOAWAY", h)
+	}
+	coreHello := cat([]byte(preface), setting(settingTrueBinary, 1))
+	for name, tt := range map[string]struct {
+		identify func(net.Conn, string) Caller
+		hello    []byte
+		called   bool   // whether the connection has had a call
+		stream   uint32 // reset
+		breach   bool
+	}{
+		"unknown agent":         {agent(false), hello, true, 5, true},
+		"known agent":           {agent(true), hello, true, 5, false},
+		"no call yet":           {agent(true), hello, false, 5, true},
+		"setting":               {agent(false), coreHello, true, 5, false},
+		"setting, no call yet":  {agent(false), coreHello, false, 1, false},
+		"setting, far stream":   {agent(false), coreHello, true, 513, false},
+		"setting, twice before": {agent(false), cat(coreHello, appendUint32Frame(nil, frameReset, 1, uint32(codeCancel))), false, 3, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, l := newServer(map[string]func(*Call){"/s/Echo": echo})
+			s.Identify = tt.identify
+			startServer(t, s, l)
+			p := newPeer(t, l.Addr().String())
+			p.write(tt.hello)
+			if tt.called {
+				p.write(openCall(1, message))
+				p.response(1)
+				p.expectReset(1)
 			}
-			continue
-		}
-		p.response(7)
-		p.expectReset(7)
+			next := tt.stream + 2
+			p.write(cat(appendUint32Frame(nil, frameReset, tt.stream, uint32(codeCancel)), openCall(next, message)))
+			if tt.breach {
+				if h, _ := p.next(); h.kind != frameGoAway {
+					t.Errorf("got %+v, want GOAWAY", h)
+				}
+				return
+			}
+			p.response(next)
+			p.expectReset(next)
+		})
 	}
 }

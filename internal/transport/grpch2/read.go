@@ -94,7 +94,7 @@ var fixedSize = map[frameType]int{framePriority: 5, frameReset: 4, framePing: 8,
 func (c *conn) readReset(id uint32, code errCode) error {
 	s := c.findStream(id)
 	if s == nil {
-		if !c.role.wasOpened(id) {
+		if !c.role.wasOpened(id) && !c.role.resetsIdle() {
 			return protocolError("RST_STREAM on a stream that was never opened")
 		}
 	} else if c.removeStream(s) {

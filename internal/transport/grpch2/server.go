@@ -40,7 +40,8 @@ type Caller struct {
 	// RawMessages states that the client does not decode the percent-encoding of grpc-message.
 	RawMessages bool
 	// ResetsIdleStreams states that the client resets streams that it has numbered and not opened.
-	// Other clients lose the connection with such a frame.
+	// Other clients lose the connection with such a frame, unless their settings show that they do
+	// so, too.
 	ResetsIdleStreams bool
 }
 

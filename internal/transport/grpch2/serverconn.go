@@ -131,9 +131,22 @@ func (c *serverConn) closed(error) {
 	c.server.removeConn(c)
 }
 
-func (c *serverConn) wasOpened(id uint32) bool {
-	tolerant := c.caller != nil && c.caller.ResetsIdleStreams
-	return id%2 == 1 && (id <= c.lastStream || tolerant)
+func (c *serverConn) wasOpened(id uint32) bool { return id%2 == 1 && id <= c.lastStream }
+
+// resetsIdle reports whether the client may reset streams that it has not opened.
+//
+// HTTP/2 makes such a frame an error of the connection, which ends all calls of the client. But
+// gRPC's C core sends it, in all releases up to 1.66 at least: it numbers the stream of a call, and
+// when the call is cancelled before its headers are written, it writes RST_STREAM alone. The
+// masters of TensorFlow cancel calls so when a step has failed. The C core is known by a setting,
+// and its first releases by the user-agent of a call.
+func (c *serverConn) resetsIdle() bool {
+	if c.caller != nil && c.caller.ResetsIdleStreams {
+		return true
+	}
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	return c.out.peer.coreGRPC
 }
 
 func (c *serverConn) goAwayRead(uint32, errCode, string) {}
@@ -242,7 +255,11 @@ func (c *serverConn) lateData(id uint32) error {
 	return c.out.queueControl(appendUint32Frame(nil, frameReset, id, uint32(codeStreamClosed)))
 }
 
-func (c *serverConn) resetRead(id uint32) { c.history.end(id) }
+func (c *serverConn) resetRead(id uint32) {
+	if id <= c.lastStream {
+		c.history.end(id)
+	}
+}
 
 // atStreamLimit reports whether the client has as many calls in progress as the server allows.
 func (c *serverConn) atStreamLimit() bool {

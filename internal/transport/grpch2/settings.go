@@ -14,6 +14,10 @@ const (
 	settingMaxHeaderList
 )
 
+// settingTrueBinary is the setting GRPC_ALLOW_TRUE_BINARY_METADATA of gRPC's C core, which sends it
+// in all releases that TensorFlow 1.4 and later have. Other libraries do not have it.
+const settingTrueBinary settingID = 0xfe03
+
 // Limits that are announced to peers. A stream carries one message, which is read as it arrives, so
 // flow control of streams has nothing to protect and the window is as large as possible. The frame
 // size bounds how long other frames wait behind one frame of a large message.
@@ -50,6 +54,7 @@ type settings struct {
 	streams    uint32 // largest number of concurrent streams
 	headerList uint32 // largest header list, in bytes
 	weft       bool   // the peer is a server of Weft
+	coreGRPC   bool   // the peer is gRPC's C core
 }
 
 func defaultSettings() settings {
@@ -84,6 +89,8 @@ func (s *settings) update(payload []byte) error {
 			s.headerList = value
 		case settingWeft:
 			s.weft = value == 1
+		case settingTrueBinary:
+			s.coreGRPC = true
 		case settingTableSize: // limits HPACK's dynamic table, which is not used for writing
 		}
 	}
