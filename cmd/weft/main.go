@@ -24,7 +24,7 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal kills the program
-	err := rootFor(os.Args[0]).ExecuteContext(ctx)
+	err := rootFor(os.Args[0], os.Args[1:]).ExecuteContext(ctx)
 	stop()
 	if err != nil {
 		if _, reported := errors.AsType[exitError](err); !reported {

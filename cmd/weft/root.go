@@ -10,7 +10,60 @@ import (
 	"github.com/weft-ml/weft/internal/sys/buildinfo"
 )
 
+// commands lists the subcommands in the order of the help text.
+var commands = []struct {
+	name string
+	make func() *cobra.Command
+}{
+	{"server", newServer},
+	{tensorFlowServer, newTensorFlowServer},
+	{"launch", newLaunch},
+	{"status", newStatus},
+	{"steps", newSteps},
+	{"sessions", newSessions},
+	{"top", newTop},
+	{"version", newVersion},
+	{"trace", newTrace},
+	{"reset", newReset},
+	{"serve", newServe},
+	{"data-service", newDataService},
+	{"demo", newDemo},
+	{"ops", newOps},
+	{"checkpoint", newCheckpoint},
+	{"saved-model", newSavedModel},
+	{"events", newEvents},
+	{"graph", newGraph},
+	{"cert", newCert},
+	{"auth", newAuth},
+	{"proxy", newProxy},
+}
+
+// newRoot returns the command with all subcommands.
 func newRoot() *cobra.Command {
+	root := bareRoot()
+	for _, c := range commands {
+		root.AddCommand(c.make())
+	}
+	return root
+}
+
+// newRootFor returns the command for a command line. If its first argument names a subcommand, the
+// others are left out: to construct all of them is about 4 % of the start of a task.
+func newRootFor(args []string) *cobra.Command {
+	if len(args) > 0 {
+		for _, c := range commands {
+			if c.name == args[0] {
+				root := bareRoot()
+				root.AddCommand(c.make())
+				return root
+			}
+		}
+	}
+	return newRoot()
+}
+
+// bareRoot returns the command without subcommands.
+func bareRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:     "weft",
 		Short:   "TensorFlow's distributed runtime in Go",
@@ -25,9 +78,6 @@ func newRoot() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	configure(root)
-	root.AddCommand(newServer(), newTensorFlowServer(), newLaunch(), newStatus(), newSteps(), newSessions(), newTop(),
-		newVersion(), newTrace(), newReset(), newServe(), newDataService(), newDemo(), newOps(), newCheckpoint(),
-		newSavedModel(), newEvents(), newGraph(), newCert(), newAuth(), newProxy())
 	return root
 }
 

@@ -24,9 +24,9 @@ import (
 const tensorFlowServer = "grpc_tensorflow_server"
 
 // rootFor returns the root command for the name of the program.
-func rootFor(program string) *cobra.Command {
+func rootFor(program string, args []string) *cobra.Command {
 	if strings.TrimSuffix(filepath.Base(program), ".exe") != tensorFlowServer {
-		return newRoot()
+		return newRootFor(args)
 	}
 	cmd := newTensorFlowServer()
 	configure(cmd)

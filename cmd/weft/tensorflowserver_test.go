@@ -46,7 +46,7 @@ func TestTensorFlowServer(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		log := lines{changed: make(chan struct{}, 1)}
-		cmd := rootFor(program)
+		cmd := rootFor(program, nil)
 		cmd.SetArgs(args)
 		cmd.SetErr(&log)
 		cmd.SetOut(&log)
@@ -114,7 +114,7 @@ func TestTensorFlowServerUsage(t *testing.T) {
 		{"--cluster_spec=ps|127.0.0.1:0 --job_name=ps --cpu_devices=0", "ERROR: --cpu_devices must be at least 1"},
 	} {
 		var log bytes.Buffer
-		cmd := rootFor(tensorFlowServer)
+		cmd := rootFor(tensorFlowServer, nil)
 		cmd.SetArgs(strings.Fields(tt.args))
 		cmd.SetErr(&log)
 		err := cmd.ExecuteContext(t.Context())

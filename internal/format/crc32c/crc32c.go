@@ -2,15 +2,20 @@
 // polynomial, which files store in masked form.
 package crc32c
 
-import "hash/crc32"
+import (
+	"hash/crc32"
+	"sync"
+)
 
-var table = crc32.MakeTable(crc32.Castagnoli)
+// table returns the table of the polynomial. It is made at the first use, since a task that reads
+// and writes no files would spend 1 % of its start on it.
+var table = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 // Sum returns the checksum of b.
-func Sum(b []byte) uint32 { return crc32.Checksum(b, table) }
+func Sum(b []byte) uint32 { return crc32.Checksum(b, table()) }
 
 // Update returns the checksum of the bytes that crc covers, followed by b.
-func Update(crc uint32, b []byte) uint32 { return crc32.Update(crc, table, b) }
+func Update(crc uint32, b []byte) uint32 { return crc32.Update(crc, table(), b) }
 
 // maskDelta is added to a rotated checksum to mask it.
 const maskDelta = 0xa282ead8

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -23,7 +24,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-var modelPath = regexp.MustCompile(`^/v2/models/([^/]+)(?:/versions/([^/]+))?(?:/(ready|infer))?/?$`)
+var modelPath = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^/v2/models/([^/]+)(?:/versions/([^/]+))?(?:/(ready|infer))?/?$`)
+})
 
 // headerLength is the header with the size of the JSON before the bytes of tensors.
 const headerLength = "Inference-Header-Content-Length"
@@ -74,7 +77,7 @@ func (s *Server) answer(r *http.Request) (answer, error) {
 	case get && path == "/v2/health/ready":
 		return healthy("ready", s.ready()), nil
 	}
-	m := modelPath.FindStringSubmatch(path)
+	m := modelPath().FindStringSubmatch(path)
 	if m == nil {
 		return answer{}, status.NotFoundf("there is no %s", path)
 	}

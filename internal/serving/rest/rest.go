@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -36,10 +37,15 @@ type Handler struct {
 	MaxBody int64         // size of the largest request, in bytes
 }
 
-// Forms of paths. They match without regard to case; the query belongs to the path.
+// Forms of paths. They match without regard to case; the query belongs to the path. They are
+// compiled at the first use, since most tasks serve no models.
 var (
-	postPath = regexp.MustCompile(`(?i)^/v1/models/([^/:]+)(?:(?:/versions/(\d+))|(?:/labels/([^/:]+)))?:(classify|regress|predict)$`)
-	getPath  = regexp.MustCompile(`(?i)^/v1/models(?:/([^/:]+))?(?:(?:/versions/(\d+))|(?:/labels/([^/:]+)))?(?:/(metadata))?$`)
+	postPath = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^/v1/models/([^/:]+)(?:(?:/versions/(\d+))|(?:/labels/([^/:]+)))?:(classify|regress|predict)$`)
+	})
+	getPath = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^/v1/models(?:/([^/:]+))?(?:(?:/versions/(\d+))|(?:/labels/([^/:]+)))?(?:/(metadata))?$`)
+	})
 )
 
 // maxInflated is the size of the largest inflated body, in bytes.
@@ -90,9 +96,9 @@ func (h *Handler) answer(ctx context.Context, r *http.Request) ([]byte, error) {
 	var m []string
 	switch r.Method {
 	case http.MethodPost:
-		m = postPath.FindStringSubmatch(path)
+		m = postPath().FindStringSubmatch(path)
 	case http.MethodGet:
-		m = getPath.FindStringSubmatch(path)
+		m = getPath().FindStringSubmatch(path)
 	}
 	if m == nil || r.Method == http.MethodPost && m[4] != strings.ToLower(m[4]) {
 		return nil, status.InvalidArgumentf("Malformed request: %s %s", r.Method, path)

@@ -28,7 +28,7 @@ type canvas [Pixels]float64
 // drawDigit draws a digit with random variation and writes it to out, which has Pixels bytes.
 func drawDigit(rng *rand.Rand, digit int, out []byte) {
 	var c canvas
-	variants := glyphs[digit]
+	variants := glyphs()[digit]
 	place := randomPlace(rng)
 	pen := between(rng, minPen, maxPen)
 	for _, s := range variants[rng.IntN(len(variants))] {
