@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import subprocess
+import sys
 import tempfile
 
 import numpy as np
@@ -99,6 +100,15 @@ class Files(ClusterTest):
                 options = tf.io.TFRecordOptions(compression_type=kind)
                 records = list(tf.io.tf_record_iterator(self.path(name + ".tfrecord"), options))
                 self.assertEqual(records, [b"one", b"", name.encode()])
+
+    def test_keras(self):
+        """A model goes from Keras to a Go program, and from there to Keras as a SavedModel."""
+        done = subprocess.run(
+            [sys.executable, "-m", "interop.keras.served", self.dir],
+            cwd=ROOT, capture_output=True, text=True, timeout=500,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        self.assertLess(float(done.stdout.split()[-1]), 1e-6)
 
     def read_checkpoints(self):
         self.assertEqual(

@@ -10,10 +10,19 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Input describes an input of a network for [Model.Summary].
+// Input describes an input of a network for [Model.Summary] and [Model.LoadKeras].
 type Input struct {
 	DType tensor.DType // float32 if [tensor.Invalid]
 	Shape []int64      // without the batch
+}
+
+// spec returns the element type and the shape of a batch.
+func (in Input) spec() (tensor.DType, tensor.PartialShape) {
+	dtype := in.DType
+	if dtype == tensor.Invalid {
+		dtype = tensor.Float32
+	}
+	return dtype, tensor.MakePartial(append([]int64{-1}, in.Shape...)...)
 }
 
 // Summary writes a table of the layers, in the order in which they are applied, with the shapes of
@@ -24,11 +33,7 @@ func (m *Model) Summary(w io.Writer, inputs ...Input) error {
 	c := m.context(s, false)
 	var ins []op.Output
 	for _, in := range inputs {
-		dtype := in.DType
-		if dtype == tensor.Invalid {
-			dtype = tensor.Float32
-		}
-		shape := tensor.MakePartial(append([]int64{-1}, in.Shape...)...)
+		dtype, shape := in.spec()
 		ins = append(ins, op.Placeholder(s, dtype, op.PlaceholderShape(shape)))
 	}
 	m.forward(c, ins)
