@@ -111,6 +111,13 @@ func (g *gate) count() int {
 	return g.running
 }
 
+// used reports whether a step has ever run.
+func (g *gate) used() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.moves > 0
+}
+
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -159,6 +166,11 @@ func (m gatedMaster) CreateSession(ctx context.Context, req *pb.CreateSessionReq
 
 func (m gatedMaster) RunStep(ctx context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {
 	return through(ctx, m.gate, m.Master.RunStep, req)
+}
+
+// PartialRunSetup does not count: a partial run takes no time between its calls.
+func (m gatedMaster) PartialRunSetup(ctx context.Context, req *pb.PartialRunSetupRequest) (*pb.PartialRunSetupResponse, error) {
+	return through(ctx, m.gate, m.Master.PartialRunSetup, req)
 }
 
 func (m gatedMaster) RunCallable(ctx context.Context, req *message.RunCallableRequest) (*message.RunCallableResponse, error) {

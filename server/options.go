@@ -24,6 +24,7 @@ type options struct {
 	placement  io.Writer
 	grace      time.Duration
 
+	exitWithJob   time.Duration // time for which the job must be over; 0 to stay
 	orphanTimeout time.Duration // of sessions of other tasks' masters
 	limits        Limits
 	memory        int64 // limit in bytes, as in limitMemory

@@ -50,17 +50,18 @@ const closeTimeout = time.Second
 
 // Server is one task of a cluster. Its methods may be called concurrently.
 type Server struct {
-	def      cluster.ServerDef
-	log      *slog.Logger
-	listener net.Listener
-	task     *task.Task
-	gate     *gate
-	quota    *quota.Quota
-	memory   reclaimer
-	files    *fileio.FS          // files of the operations
-	grace    time.Duration       // time for steps to end when the context of Run has ended
-	receives *rpc.ReceiveLimiter // limiter of all connections of the task
-	conns    *rpc.Connections
+	def         cluster.ServerDef
+	log         *slog.Logger
+	listener    net.Listener
+	task        *task.Task
+	gate        *gate
+	quota       *quota.Quota
+	memory      reclaimer
+	files       *fileio.FS          // files of the operations
+	grace       time.Duration       // time for steps to end when the context of Run has ended
+	exitWithJob time.Duration       // time for which the job must be over before Run ends; 0 to stay
+	receives    *rpc.ReceiveLimiter // limiter of all connections of the task
+	conns       *rpc.Connections
 	// connections for large tensors, so that other calls do not wait for them
 	large          *rpc.Connections
 	lender         *samehost.Lender   // passes tensors to other tasks on this machine
@@ -124,7 +125,7 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	}
 	limits := quota.New(o.limits.quota())
 	s := &Server{
-		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), quota: limits, files: files, grace: o.grace, receives: rpc.NewReceiveLimiter(limits),
+		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), quota: limits, files: files, grace: o.grace, exitWithJob: o.exitWithJob, receives: rpc.NewReceiveLimiter(limits),
 		lender: samehost.NewLender(o.log), borrower: samehost.NewBorrower(o.log), stopped: make(chan struct{}),
 		secure: certs, loopback: isLoopbackAddr(listener.Addr()), clientClusters: o.clientClusters,
 	}
@@ -272,13 +273,23 @@ func (s *Server) Run(ctx context.Context) error {
 	if err := s.Start(); err != nil {
 		return errors.Join(err, s.Close())
 	}
+	over, stop := s.awaitJob()
 	select {
 	case <-ctx.Done():
 	case <-s.stopped:
+	case <-over:
 	}
+	stop()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.grace)
 	defer cancel()
 	return errors.Join(s.Shutdown(ctx), s.Join())
+}
+
+// Check returns nil if the server can describe itself. It does not return while a part of the
+// server that it needs is stuck: service managers restart such a process.
+func (s *Server) Check(ctx context.Context) error {
+	_, err := s.inspection.GetTask(ctx, &pb.GetTaskRequest{})
+	return err
 }
 
 // Shutdown stops the server and waits until all its goroutines have ended. It rejects new steps at

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -101,7 +102,11 @@ func (f *launchFlags) run(cmd *cobra.Command, args []string) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	code, err := launch.Run(cmd.Context(), launch.Config{
+	if n := releaseSignals(cmd.Context()); n > 0 {
+		return exitError{exitSignal + n}
+	}
+	ctx := context.WithoutCancel(cmd.Context())
+	code, err := launch.Run(ctx, launch.Config{
 		Layout: layout, Tasks: tasks, Host: f.host, Command: args,
 		Server: append([]string{weft, "server", fmt.Sprintf("--parent=%d", os.Getpid())}, f.serverFlags...),
 		LogDir: dir, MaxRestarts: f.restarts, DrainTimeout: f.drain, Out: cmd.OutOrStdout(),

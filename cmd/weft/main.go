@@ -2,34 +2,41 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	// Sets the garbage collector's goal for a small heap.
 	_ "github.com/weft-ml/weft/internal/sys/gctune"
+	"github.com/weft-ml/weft/status"
 )
 
-// Exit statuses. Cluster managers decide by the status whether to restart a task: a status below
-// 128 means an error that a restart does not fix.
+// Exit statuses. Cluster managers decide by the status whether to restart a task: a status from 1 to
+// 127 means an error that a restart does not fix. Go itself ends a process with 2 after a panic.
 const (
-	exitFault  = 1  // the command failed
-	exitUsage  = 64 // the command line is wrong
-	exitConfig = 78 // certificates or addresses do not allow a secure start
+	exitFault  = 1   // the command failed
+	exitUsage  = 64  // the command line is wrong
+	exitData   = 65  // a file is damaged
+	exitCreate = 73  // a file cannot be written
+	exitAccess = 77  // a certificate or a role does not allow the call
+	exitConfig = 78  // certificates or addresses do not allow a secure start
+	exitPeer   = 138 // a task cannot be reached; trying again may help
+	exitSignal = 128 // and the number of the signal that ended the command
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal kills the program
+	ctx, signals := watchSignals()
 	err := rootFor(os.Args[0], os.Args[1:]).ExecuteContext(ctx)
-	stop()
+	number := signals.stop()
 	if err != nil {
 		if _, reported := errors.AsType[exitError](err); !reported {
 			fmt.Fprintln(os.Stderr, "weft: "+err.Error())
 		}
+	}
+	switch {
+	case number > 0:
+		os.Exit(exitSignal + number)
+	case err != nil:
 		os.Exit(exitStatus(err))
 	}
 }
@@ -49,6 +56,11 @@ type configError struct{ error }
 
 func (e configError) Unwrap() error { return e.error }
 
+// outputError is an error in writing a file that the command line names.
+type outputError struct{ error }
+
+func (e outputError) Unwrap() error { return e.error }
+
 func exitStatus(err error) int {
 	if e, ok := errors.AsType[exitError](err); ok {
 		return e.status
@@ -58,6 +70,17 @@ func exitStatus(err error) int {
 	}
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
+	}
+	if _, ok := errors.AsType[outputError](err); ok {
+		return exitCreate
+	}
+	switch status.CodeOf(err) { //nolint:exhaustive // the others are faults
+	case status.DataLoss:
+		return exitData
+	case status.PermissionDenied, status.Unauthenticated:
+		return exitAccess
+	case status.Unavailable:
+		return exitPeer
 	}
 	return exitFault
 }

@@ -109,7 +109,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.monitoringFile, "monitoring-config-file", "", "file with a MonitoringConfig in text form, for metrics")
 	flags.StringVar(&f.sslFile, "ssl-config-file", "", "file with an SSLConfig in text form, for TLS of gRPC")
 	flags.Var(&f.maxRequest, "max-request-size", "size of the largest request over HTTP")
-	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that requests have to finish after a signal to stop")
+	drainFlags(flags, &f.grace, "requests")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log models as they come and go")
 	without(flags)
 }

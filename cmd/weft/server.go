@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/cmd/weft/internal/loglimit"
@@ -39,6 +40,7 @@ type serverFlags struct {
 	listen      string // address to listen on; "" for the one in the cluster
 	insecure    bool
 	grace       time.Duration
+	withJob     time.Duration // time for which the job must be over; 0 to stay
 	sessionTTL  time.Duration
 	orphans     time.Duration
 	limits      server.Limits
@@ -90,7 +92,9 @@ func newServer() *cobra.Command {
 	flags.BoolVar(&f.rest, "rest", false, "serve sessions as JSON at --http-address, below /v1/; /v1/docs/ describes it")
 	flags.StringVar(&f.listen, "listen", "", listenUsage)
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address other than loopback, where any host that can reach it can run graphs")
-	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
+	drainFlags(flags, &f.grace, "running steps")
+	flags.DurationVar(&f.withJob, "exit-with-job", 0, "end when all tasks other than parameter servers have been done for this time: they have ended, or have no sessions; 0 to stay (without a value: 30s)")
+	flags.Lookup("exit-with-job").NoOptDefVal = "30s"
 	flags.DurationVar(&f.sessionTTL, "session-ttl", 24*time.Hour, "close sessions that clients have not used for this time; 0 for never")
 	flags.DurationVar(&f.orphans, "orphan-timeout", server.DefaultOrphanTimeout, "drop unused sessions of another task's master that it does not have any more, or if it cannot be reached for this time; 0 for never")
 	limitFlags(flags, &f.limits)
@@ -102,6 +106,13 @@ func newServer() *cobra.Command {
 	flags.IntVar(&f.parent, "parent", 0, "process id of the parent: the task ends when that process has ended")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log sessions and graphs as they come and go, and more details of the runtime")
 	return cmd
+}
+
+// drainFlags adds the flag for the time that calls have to finish, under its two names.
+func drainFlags(flags *pflag.FlagSet, d *time.Duration, what string) {
+	flags.DurationVar(d, "drain-timeout", 10*time.Second, "time that "+what+" have to finish after SIGTERM or SIGINT; a second signal ends the process at once")
+	flags.DurationVar(d, "grace", 10*time.Second, "another name for --drain-timeout")
+	_ = flags.MarkHidden("grace") // the flag exists
 }
 
 // listenUsage is the help of --listen.
@@ -119,8 +130,8 @@ func (f *serverFlags) definition(cmd *cobra.Command) (cluster.ServerDef, error) 
 	if def.CPUDevices < 1 {
 		return cluster.ServerDef{}, fmt.Errorf("--cpu-devices must be at least 1")
 	}
-	if f.grace < 0 || f.sessionTTL < 0 || f.orphans < 0 {
-		return cluster.ServerDef{}, fmt.Errorf("--grace, --session-ttl and --orphan-timeout cannot be negative")
+	if f.grace < 0 || f.sessionTTL < 0 || f.orphans < 0 || f.withJob < 0 {
+		return cluster.ServerDef{}, fmt.Errorf("--drain-timeout, --session-ttl, --orphan-timeout and --exit-with-job cannot be negative")
 	}
 	return def, def.Validate()
 }
@@ -189,7 +200,7 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	lines := loglimit.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}), f.logRate)
 	defer lines.Flush()
 	logger := slog.New(lines)
-	opts := []server.Option{server.WithLimits(f.limits), server.WithLogger(logger), server.WithGracePeriod(f.grace), server.WithSessionTTL(f.sessionTTL), server.WithOrphanTimeout(f.orphans), server.WithPlacementLog(cmd.ErrOrStderr()),
+	opts := []server.Option{server.WithLimits(f.limits), server.WithLogger(logger), server.WithGracePeriod(f.grace), server.WithSessionTTL(f.sessionTTL), server.WithOrphanTimeout(f.orphans), server.WithExitWithJob(f.withJob), server.WithPlacementLog(cmd.ErrOrStderr()),
 		server.WithMemoryLimit(int64(f.memoryLimit))}
 	files, err := f.files.options()
 	if err != nil {
@@ -274,6 +285,7 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		defer serving.Wait()
 		defer l.Close()
 	}
+	manager := serviceManager(logger)
 	if err := s.Start(); err != nil {
 		return err
 	}
@@ -287,13 +299,14 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		return err
 	}
 	f.announce(cmd, s, def)
+	defer reportReady(ctx, manager, fmt.Sprintf("%v serves at %s", s.Task(), s.Target()), s.Check)()
 	// An error means that the pages stay resident, as without the call.
 	drop := time.AfterFunc(startTime, func() { _, _ = codepages.Drop() })
 	defer drop.Stop()
 	if err := s.Run(ctx); f.grace > 0 || status.CodeOf(err) != status.DeadlineExceeded {
 		return err
 	}
-	return nil // steps were cancelled, as --grace=0 demands
+	return nil // steps were cancelled, as --drain-timeout=0 demands
 }
 
 func announce(cmd *cobra.Command, s *server.Server, def cluster.ServerDef) {
@@ -326,7 +339,10 @@ func writePort(path, target string) error {
 	port := target[strings.LastIndexByte(target, ':')+1:]
 	tmp := path + ".tmp"
 	if err := os.WriteFile(tmp, []byte(port+"\n"), 0o644); err != nil {
-		return fmt.Errorf("--port-file: %w", err)
+		return outputError{fmt.Errorf("--port-file: %w", err)}
 	}
-	return os.Rename(tmp, path)
+	if err := os.Rename(tmp, path); err != nil {
+		return outputError{fmt.Errorf("--port-file: %w", err)}
+	}
+	return nil
 }

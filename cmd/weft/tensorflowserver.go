@@ -72,7 +72,7 @@ func newTensorFlowServer() *cobra.Command {
 	})
 	flags.StringVar(&f.listen, "listen", "", listenUsage)
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address other than loopback, where any host that can reach it can run graphs")
-	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
+	drainFlags(flags, &f.grace, "running steps")
 	return cmd
 }
 
