@@ -199,6 +199,12 @@ prometheus: build ## Let a real Prometheus read the metrics of a cluster that tr
 	$(GO) build -trimpath -o bin/betweengraph ./examples/betweengraph
 	$(PYTHON) -m interop.prometheus bin/weft bin/betweengraph
 
+.PHONY: slurm
+slurm: build ## Run weft launch --slurm in a real Slurm on this machine (needs slurmctld, slurmd, slurm-client and munge)
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/betweengraph ./examples/betweengraph
+	$(GO) test -c -o bin/slurm.test ./cmd/weft/internal/slurm
+	interop/slurm/run.sh bin/weft bin/betweengraph bin/slurm.test
+
 .PHONY: h2spec
 h2spec: build $(H2SPEC) ## Run the conformance tests of HTTP/2 against a server
 	interop/h2spec.sh bin/weft $(H2SPEC) $(ARGS)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-ml/weft/cmd/weft/internal/launch"
+	"github.com/weft-ml/weft/cmd/weft/internal/slurm"
 )
 
 // launchFlags are the flags of weft launch.
@@ -25,17 +27,21 @@ type launchFlags struct {
 	restarts    int
 	drain       time.Duration
 	serverFlags []string
+	slurm       bool
+	srunFlags   []string
+	firstPort   int
 }
 
 func newLaunch() *cobra.Command {
 	f := launchFlags{}
 	cmd := &cobra.Command{
 		Use:   "launch [flags] -- PROGRAM [ARGUMENT]...",
-		Short: "Run a cluster and a program on this machine",
+		Short: "Run a cluster and a program on this machine, or on those of a job of Slurm",
 		Long:  f.long(),
 		Example: "  weft launch --ps=1 --workers=2 -- python train.py --ps_hosts={ps_hosts} --worker_hosts={worker_hosts} --job_name={job_name} --task_index={task_index}\n" +
 			"  weft launch --layout=clients --workers=4 -- python train.py --master={target}\n" +
-			"  weft launch --layout=coordinator --ps=2 --workers=2 -- python keras_train.py",
+			"  weft launch --layout=coordinator --ps=2 --workers=2 -- python keras_train.py\n" +
+			"  weft launch --slurm --ps=2 --workers=4 --server-flag=--insecure -- python train.py",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError{errors.New("no program is given (see 'weft launch --help')")}
@@ -54,13 +60,16 @@ func newLaunch() *cobra.Command {
 	flags.StringVar(&f.logDir, "log-dir", "", "folder for one log file per process; a new one below the temporary folder if empty")
 	flags.IntVar(&f.restarts, "max-restarts", 0, "how often each process is started again after a failure")
 	flags.DurationVar(&f.drain, "drain-timeout", 30*time.Second, "time from SIGTERM to SIGKILL when the cluster ends")
-	flags.StringArrayVar(&f.serverFlags, "server-flag", nil, "a flag for each server of Weft, such as --server-flag=--memory-limit=2GiB; may be repeated")
+	flags.StringArrayVar(&f.serverFlags, "server-flag", nil, "a flag for each server of Weft, such as --server-flag=--memory-limit=2GiB; may contain placeholders, and be repeated")
+	flags.BoolVar(&f.slurm, "slurm", false, "start the processes with srun on the machines of the job of Slurm in which this command runs")
+	flags.StringArrayVar(&f.srunFlags, "srun-flag", nil, "with --slurm: a flag for each srun, such as --srun-flag=--cpus-per-task=8; may be repeated")
+	flags.IntVar(&f.firstPort, "first-port", 2222, "with --slurm: port of the first task on each machine; further tasks there get the next ones")
 	return cmd
 }
 
 func (f *launchFlags) long() string {
 	var b strings.Builder
-	b.WriteString("Run a cluster on this machine: servers of Weft, and a program once for each task that runs it.\n\nLayouts:\n")
+	b.WriteString("Run a cluster on this machine, or with --slurm on those of a job of Slurm: servers of Weft, and a program once for each task that runs it.\n\nLayouts:\n")
 	for _, l := range launch.Layouts {
 		fmt.Fprintf(&b, "  %-12s %s\n", l.Name, l.Help)
 	}
@@ -81,6 +90,10 @@ func (f *launchFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if f.ps < 0 || f.workers < 0 || f.restarts < 0 {
 		return usageError{errors.New("the numbers of tasks and restarts must not be negative")}
+	}
+	machines, err := f.machines()
+	if err != nil {
+		return usageError{err}
 	}
 	weft, err := os.Executable()
 	if err != nil {
@@ -105,10 +118,14 @@ func (f *launchFlags) run(cmd *cobra.Command, args []string) error {
 	if n := releaseSignals(cmd.Context()); n > 0 {
 		return exitError{exitSignal + n}
 	}
+	server := []string{weft, "server"}
+	if machines == nil { // a server on another machine ends with srun
+		server = append(server, fmt.Sprintf("--parent=%d", os.Getpid()))
+	}
 	ctx := context.WithoutCancel(cmd.Context())
 	code, err := launch.Run(ctx, launch.Config{
-		Layout: layout, Tasks: tasks, Host: f.host, Command: args,
-		Server: append([]string{weft, "server", fmt.Sprintf("--parent=%d", os.Getpid())}, f.serverFlags...),
+		Layout: layout, Tasks: tasks, Host: f.host, Machines: machines, FirstPort: f.firstPort, Command: args,
+		Server: append(server, f.serverFlags...),
 		LogDir: dir, MaxRestarts: f.restarts, DrainTimeout: f.drain, Out: cmd.OutOrStdout(),
 	}, signals)
 	if err != nil {
@@ -118,4 +135,15 @@ func (f *launchFlags) run(cmd *cobra.Command, args []string) error {
 		return exitError{code}
 	}
 	return nil
+}
+
+// machines returns where the processes run, nil for this machine.
+func (f *launchFlags) machines() (launch.Machines, error) {
+	if !f.slurm {
+		return nil, nil //nolint:nilnil // see above
+	}
+	if f.firstPort < 1 || f.firstPort > math.MaxUint16 {
+		return nil, fmt.Errorf("--first-port %d is not a port", f.firstPort)
+	}
+	return slurm.FromEnvironment(os.Getenv, f.srunFlags)
 }

@@ -75,9 +75,10 @@ func (s *supervisor) endServers() {
 			return
 		}
 	}
-	if s.killed {
+	if s.killed || s.asked {
 		return
 	}
+	s.asked = true
 	for _, p := range s.servers {
 		p.signal(syscall.SIGTERM)
 	}

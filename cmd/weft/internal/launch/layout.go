@@ -1,11 +1,13 @@
-// Package launch runs a cluster on one machine: Weft's servers, and a program once for each task
-// that runs it.
+// Package launch runs a cluster on one machine, or on those of a job of a cluster manager: Weft's
+// servers, and a program once for each task that runs it.
 package launch
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weft-ml/weft/cluster"
@@ -73,4 +75,29 @@ func newSpec(host string, tasks map[string]int) (cluster.Spec, error) {
 		}
 	}
 	return spec, nil
+}
+
+// placementOrder is the order in which the tasks of jobs are placed on machines.
+var placementOrder = []string{psJob, "chief", "worker"}
+
+// spread returns a cluster with the given numbers of tasks on several machines, one after the
+// other. The tasks of a machine have successive ports from the given one.
+func spread(hosts []string, port int, tasks map[string]int) (cluster.Spec, error) {
+	spec := cluster.Spec{}
+	placed := 0
+	for _, job := range placementOrder {
+		var addresses []string
+		for range tasks[job] {
+			at := port + placed/len(hosts)
+			if at > math.MaxUint16 {
+				return nil, fmt.Errorf("the port %d of %s/%d does not exist", at, job, len(addresses))
+			}
+			addresses = append(addresses, net.JoinHostPort(hosts[placed%len(hosts)], strconv.Itoa(at)))
+			placed++
+		}
+		if len(addresses) > 0 {
+			spec[job] = cluster.Dense(addresses...)
+		}
+	}
+	return spec, spec.Validate()
 }

@@ -21,7 +21,8 @@ type process struct {
 	command  []string
 	env      []string
 	out      *output
-	restarts int // how often it was started again
+	restarts int      // how often it was started again
+	machines Machines // that run the process; nil for this machine
 	cmd      *exec.Cmd
 	running  bool
 }
@@ -41,14 +42,22 @@ func (p *process) name() string {
 	return p.task.Short()
 }
 
+// fileName returns the name of the process in the names of files.
+func (p *process) fileName() string {
+	name := strings.ReplaceAll(p.task.Short(), "/", "-")
+	if p.server {
+		name += "-server"
+	}
+	return name
+}
+
 // openLog creates the log file of the process in a folder.
 func (p *process) openLog(dir string, t *terminal, width int) error {
-	name := strings.ReplaceAll(p.task.Short(), "/", "-")
 	prefix := p.task.Short()
 	if p.server {
-		name, prefix = name+"-server", prefix+"s"
+		prefix += "s"
 	}
-	f, err := os.Create(filepath.Join(dir, name+".log"))
+	f, err := os.Create(filepath.Join(dir, p.fileName()+".log"))
 	if err != nil {
 		return err
 	}
@@ -81,8 +90,14 @@ func (p *process) start(ended chan<- exit) error {
 
 // signal sends a signal to the process and its children.
 func (p *process) signal(s syscall.Signal) {
-	if p.running {
+	switch {
+	case !p.running:
+	case p.machines == nil:
 		signalGroup(p.cmd.Process, s)
+	default:
+		if err := p.machines.Signal(p.cmd.Process, p.fileName(), s); err != nil {
+			p.out.terminal.writeLine("weft launch: ", []byte(err.Error()))
+		}
 	}
 }
 

@@ -22,6 +22,8 @@ const (
 	outputDelay = 2 * time.Second
 	// readyTimeout is how long the servers may take to listen.
 	readyTimeout = 30 * time.Second
+	// remoteReadyTimeout is the same for servers on other machines, which a cluster manager starts.
+	remoteReadyTimeout = 2 * time.Minute
 	// restartDelay is the time between the end of a process and its restart.
 	restartDelay = time.Second
 )
@@ -30,13 +32,25 @@ const (
 type Config struct {
 	Layout       Layout
 	Tasks        map[string]int // number of tasks by job
-	Host         string         // address at which the tasks listen
+	Host         string         // address at which the tasks listen; unused with Machines
+	Machines     Machines       // where the processes run; nil for this machine
+	FirstPort    int            // of the tasks on each of the machines
 	Command      []string       // program and arguments, with placeholders
-	Server       []string       // command of a server of Weft, without the flags of a task
+	Server       []string       // command of a server, with placeholders, without the task
 	LogDir       string         // an existing folder
 	MaxRestarts  int            // of each process
 	DrainTimeout time.Duration  // from the first signal to the second, if the user sends none
 	Out          io.Writer      // lines of all processes and of the launcher
+}
+
+// Machines run processes on the machines of a cluster manager.
+type Machines interface {
+	// Hosts returns their names, at least one.
+	Hosts() []string
+	// Command returns the command that runs another command on a host, under a name.
+	Command(host, name string, command []string) []string
+	// Signal sends a signal to the processes of a name, which a command of Command has started.
+	Signal(started *os.Process, name string, s syscall.Signal) error
 }
 
 // supervisor starts the processes, restarts them and ends them. One goroutine owns it.
@@ -50,6 +64,7 @@ type supervisor struct {
 
 	failures []failure
 	stopping bool // programs and servers are ending
+	asked    bool // the servers have received SIGTERM
 	killed   bool
 	restart  []*process         // processes that wait for their restart, in that order
 	due      []<-chan time.Time // of restart
@@ -91,14 +106,19 @@ func (s *supervisor) plan() error {
 		return errors.New("no program is given")
 	}
 	var err error
-	if s.spec, err = newSpec(s.Host, s.Tasks); err != nil {
+	if s.Machines == nil {
+		s.spec, err = newSpec(s.Host, s.Tasks)
+	} else {
+		s.spec, err = spread(s.Machines.Hosts(), s.FirstPort, s.Tasks)
+	}
+	if err != nil {
 		return err
 	}
 	width := 0
 	for _, task := range s.spec.Tasks() {
 		width = max(width, len(task.Short())+1)
 		if s.Layout.serves(task.Job) {
-			command := append(slices.Clone(s.Server), "--cluster-spec="+s.spec.String(), "--job-name="+task.Job, fmt.Sprintf("--task-index=%d", task.Index))
+			command := append(expand(s.Server, s.spec, task), "--cluster-spec="+s.spec.String(), "--job-name="+task.Job, fmt.Sprintf("--task-index=%d", task.Index))
 			s.servers = append(s.servers, &process{task: task, server: true, command: command})
 		}
 		if s.Layout.runs(task.Job) {
@@ -113,6 +133,10 @@ func (s *supervisor) plan() error {
 		return fmt.Errorf("no task runs the program: the layout %s runs it on %s", s.Layout.Name, strings.Join(s.Layout.Program, " and "))
 	}
 	for _, p := range s.all() {
+		if s.Machines != nil {
+			host, _, _ := net.SplitHostPort(s.spec.Address(p.task)) // as spread has joined it
+			p.machines, p.command = s.Machines, s.Machines.Command(host, p.fileName(), p.command)
+		}
 		if err := p.openLog(s.LogDir, s.terminal, width); err != nil {
 			return err
 		}
@@ -214,7 +238,11 @@ func (s *supervisor) awaitServers(ctx context.Context) <-chan error {
 	for _, p := range s.servers {
 		pending = append(pending, s.spec.Address(p.task))
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	timeout := readyTimeout
+	if s.Machines != nil {
+		timeout = remoteReadyTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	go func() { // ends with ctx at the latest
 		defer cancel()
 		ready <- dialAll(ctx, pending)
