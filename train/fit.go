@@ -44,16 +44,25 @@ type FitOptions struct {
 	Logger  *slog.Logger // logs lost tasks and long waits; slog.Default() if nil
 }
 
-// FitCluster is a cluster with parameter servers on which several workers train one model. Each
-// worker calls [Fit] with a part of the data of its own. Worker 0 is the chief: it evaluates,
-// saves, and gets the trained weights.
+// FitCluster is a cluster on which several workers train one model. Each worker calls [Fit] with a
+// part of the data of its own. Worker 0 is the chief.
+//
+// With parameter servers the chief evaluates, saves, and gets the trained weights; what it measures
+// in training is that of its own part of the data. With AllReduce there are no parameter servers.
 type FitCluster struct {
-	Spec cluster.Spec // with the jobs "ps" and "worker"
+	Spec cluster.Spec // with the jobs "ps", unless AllReduce is set, and "worker"
 	Task int          // index of this worker
 	// Sync applies the average of as many gradients as there are workers in each step
 	// ([SyncReplicasOptimizer]). Training ends for all workers when the chief has finished its
 	// epochs. Without Sync each worker applies its gradients on its own.
 	Sync bool
+	// AllReduce gives each worker a copy of the model, in its own task, and applies the mean of the
+	// gradients of all workers in each step. An epoch ends for all workers with the last batch of
+	// the worker that has the fewest. Losses and metrics are those of the data of all workers, and
+	// of the validation data that the workers pass, a part each. All workers get the trained
+	// weights; the chief saves them. The workers must have the same options. If a task is lost, all
+	// workers have to be started again.
+	AllReduce bool
 }
 
 // Fit trains a model and returns what was measured. When it returns, the model has the trained

@@ -25,6 +25,7 @@ type fitting struct {
 	nextEpoch  op.Output // int64, fed to advance
 	advance    *graph.Node
 	sync       *SyncReplicasOptimizer // nil for asynchronous training
+	ring       *ring                  // nil unless the workers have copies of the model
 	assign     []*graph.Node          // set the variables of the model to the values of values
 	values     []op.Output
 	saver      *Saver
@@ -47,9 +48,16 @@ func newFitting(m Model, data Dataset, o FitOptions) (*fitting, error) {
 		s.SetSeed(o.Seed)
 	}
 	if c := o.Cluster; c != nil {
-		s = s.WithDeviceFunc(ReplicaDeviceSetter(DeviceSetter{
-			Cluster: c.Spec, WorkerDevice: fmt.Sprintf("/job:worker/task:%d", c.Task),
-		}))
+		worker := fmt.Sprintf("/job:worker/task:%d", c.Task)
+		switch {
+		case c.AllReduce && c.Sync:
+			return nil, status.InvalidArgumentf("train: FitCluster.Sync is for parameter servers; AllReduce always averages the gradients")
+		case c.AllReduce:
+			s = s.WithDevice(worker)
+			f.ring = newRing(s, c)
+		default:
+			s = s.WithDeviceFunc(ReplicaDeviceSetter(DeviceSetter{Cluster: c.Spec, WorkerDevice: worker}))
+		}
 	}
 	if err := f.addBatch(s); err != nil {
 		return nil, err
@@ -107,6 +115,10 @@ func (f *fitting) addStep(s *op.Scope) {
 		opt = with.withSchedule(o.Schedule.At(s, f.step.Value))
 	}
 	grads := ComputeGradients(s, f.built.Training.Loss)
+	if f.ring != nil {
+		f.ring.begin(f.built.Variables)
+		grads = f.ring.gradients(s, grads)
+	}
 	if o.ClipNorm > 0 {
 		grads, _ = ClipByGlobalNorm(s, grads, o.ClipNorm)
 	}
@@ -138,8 +150,11 @@ func (f *fitting) addState(s *op.Scope) {
 			f.assign = append(f.assign, v.Assign(s, value))
 		}
 	}
+	if f.ring != nil {
+		f.ring.state(s, f.built.Variables)
+	}
 	if f.options.Dir != "" && f.options.chief() {
-		f.saver = NewSaver(s, SaverOptions{MaxToKeep: 2, Sharded: f.options.Cluster != nil})
+		f.saver = NewSaver(s, SaverOptions{MaxToKeep: 2, Sharded: f.options.Cluster != nil && f.ring == nil})
 	}
 }
 

@@ -37,6 +37,13 @@ func (f *fitting) run(ctx context.Context) (err error) {
 	if f.saver != nil {
 		m.CheckpointDir = o.Dir
 	}
+	if f.ring != nil {
+		m.Chief = true // of its own copy
+		m.Hooks = append(m.Hooks, &onceHook{})
+		if m.SessionOptions, err = f.ring.session(o.Session); err != nil {
+			return err
+		}
+	}
 	if f.sync != nil {
 		m.Hooks = append(m.Hooks, f.sync.MakeSessionRunHook(o.chief()))
 	}
@@ -54,6 +61,14 @@ func (f *fitting) run(ctx context.Context) (err error) {
 func (f *fitting) epochs(ctx context.Context) error {
 	first := 0
 	err := f.sess.RunStep(ctx, func(ctx context.Context, sess Session) error {
+		if f.ring != nil {
+			if err := f.ring.agree(ctx, sess, &f.options, len(f.built.Metrics)); err != nil {
+				return err
+			}
+			if _, err := sess.Run(ctx, nil, nil, []*graph.Node{f.ring.start}); err != nil {
+				return err
+			}
+		}
 		at, err := readStep(ctx, sess, f.epoch)
 		first = int(at)
 		return err
@@ -69,7 +84,13 @@ func (f *fitting) epochs(ctx context.Context) error {
 		}
 	}
 	bar := newProgress(f.options.Progress, f.options.Epochs, batches(f.data))
-	for epoch := first; epoch < f.options.Epochs && !f.history.stalled(f.monitor(), f.options.StopAfter); epoch++ {
+	for epoch := first; epoch < f.options.Epochs; epoch++ {
+		if stalled, err := f.stalled(ctx); stalled || err != nil {
+			if err != nil {
+				return err
+			}
+			break
+		}
 		err := f.runEpoch(ctx, epoch, bar)
 		if f.sync != nil && !f.options.chief() && status.CodeOf(err) == status.OutOfRange {
 			return nil // the chief has closed the queue of tokens, because it has finished
@@ -79,17 +100,39 @@ func (f *fitting) epochs(ctx context.Context) error {
 			return err
 		}
 	}
-	if !f.options.chief() {
+	if !f.measures() {
 		return nil
 	}
 	return f.sess.RunStep(ctx, f.keep)
+}
+
+// measures reports whether this worker evaluates the model and gets its weights.
+func (f *fitting) measures() bool { return f.options.chief() || f.ring != nil }
+
+// stalled reports whether there were no better epochs for a while. The chief decides for all
+// workers: after a restart it alone knows the earlier epochs.
+func (f *fitting) stalled(ctx context.Context) (stop bool, err error) {
+	stop = f.history.stalled(f.monitor(), f.options.StopAfter)
+	if f.ring == nil {
+		return stop, nil
+	}
+	err = f.sess.RunStep(ctx, func(ctx context.Context, sess Session) error {
+		vote := []float64{0}
+		if stop && f.options.chief() {
+			vote[0] = 1
+		}
+		all, err := f.ring.votes.run(ctx, sess, vote)
+		stop = err == nil && all[0] > 0
+		return err
+	})
+	return stop, err
 }
 
 // runEpoch trains for one epoch, and as the chief evaluates and saves.
 func (f *fitting) runEpoch(ctx context.Context, epoch int, bar *progress) error {
 	start := time.Now()
 	values, err := f.trainEpoch(ctx, epoch, bar)
-	if err != nil || !f.options.chief() {
+	if err != nil || !f.measures() {
 		return err
 	}
 	e := Epoch{Epoch: epoch + 1, Values: values}
@@ -124,13 +167,23 @@ func (f *fitting) runEpoch(ctx context.Context, epoch int, bar *progress) error 
 func (f *fitting) trainEpoch(ctx context.Context, epoch int, bar *progress) (map[string]float64, error) {
 	total := newTotals(f.built.Metrics)
 	fetches := f.built.Training.fetches()
-	for batch, err := range f.data.Batches(ctx, epoch) {
+	if f.ring != nil {
+		fetches = append(fetches, f.ring.all)
+	}
+	for next, err := range lookahead(f.data.Batches(ctx, epoch), f.ring != nil) {
 		if err != nil {
 			return nil, fmt.Errorf("epoch %d, batch %d: %w", epoch+1, total.batches+1, err)
 		}
+		batch := next.batch
 		feeds, err := f.feeds(batch)
 		if err != nil {
 			return nil, err
+		}
+		if f.ring != nil {
+			feeds[f.ring.more] = tensor.Scalar(float32(0))
+			if next.more {
+				feeds[f.ring.more] = tensor.Scalar(float32(1))
+			}
 		}
 		out, err := f.sess.Run(ctx, feeds, fetches, []*graph.Node{f.update})
 		if err != nil {
@@ -140,6 +193,9 @@ func (f *fitting) trainEpoch(ctx context.Context, epoch int, bar *progress) (map
 			return nil, fmt.Errorf("epoch %d, batch %d: %w", epoch+1, total.batches, err)
 		}
 		bar.batch(epoch, total)
+		if f.ring != nil && tensor.Values[float32](&out[len(out)-1])[0] < float32(f.ring.workers) {
+			break // one of the workers has no more
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -148,7 +204,18 @@ func (f *fitting) trainEpoch(ctx context.Context, epoch int, bar *progress) (map
 		return nil, status.InvalidArgumentf("train: the training data has no batches in epoch %d; "+
 			"is it empty, or smaller than a batch whose remainder is dropped?", epoch+1)
 	}
-	return total.values(), nil
+	if f.ring == nil {
+		return total.values(), nil
+	}
+	err := f.sess.RunStep(ctx, func(ctx context.Context, sess Session) error {
+		if f.ring.mix != nil {
+			if _, err := sess.Run(ctx, nil, nil, []*graph.Node{f.ring.mix}); err != nil {
+				return err
+			}
+		}
+		return f.ring.share(ctx, sess, total)
+	})
+	return total.values(), err
 }
 
 // feeds returns the feeds of a batch.
@@ -191,6 +258,11 @@ func (f *fitting) evaluate(ctx context.Context, sess Session, epoch int) (map[st
 	}
 	if total.batches == 0 {
 		return nil, status.InvalidArgumentf("train: the validation data has no batches")
+	}
+	if f.ring != nil {
+		if err := f.ring.share(ctx, sess, total); err != nil {
+			return nil, err
+		}
 	}
 	return total.values(), nil
 }
