@@ -52,6 +52,9 @@ func FromSlices(columns ...any) (*Dataset, error) {
 		if t.Rank() == 0 {
 			return nil, status.InvalidArgumentf("data: column %d is a scalar, want one row per element", i)
 		}
+		if t.Dim(0) == 0 {
+			return nil, status.InvalidArgumentf("data: column %d has no rows", i)
+		}
 		if n := t.Dim(0); d.count != unknown && n != d.count {
 			return nil, status.InvalidArgumentf("data: column %d has %d rows, column 0 has %d", i, n, d.count)
 		}

@@ -51,6 +51,9 @@ func (l *MultiHeadAttention) Attend(c *Context, query, value, key, mask op.Outpu
 		outputs = features
 	}
 	q := l.heads(c, "query", query, l.KeyDim)
+	if q.Node == nil {
+		return op.Output{}
+	}
 	k := l.heads(c, "key", key, l.KeyDim)
 	v := l.heads(c, "value", value, values)
 	q = op.Mul(s, q, like(s, q, 1/math.Sqrt(float64(l.KeyDim))))

@@ -210,7 +210,14 @@ func (c *Context) fail(format string, args ...any) {
 
 // cast converts a value to the type in which layers compute.
 func (c *Context) cast(x op.Output) op.Output {
-	if c.compute == tensor.Invalid || x.Node == nil || !x.DType().Base().IsFloating() || x.DType().Base() == c.compute {
+	if x.Node == nil {
+		return x
+	}
+	if t := x.DType().Base(); !t.IsFloating() || c.compute == tensor.Invalid && t != tensor.Float32 {
+		c.fail("the input is of type %s, want float32; convert numbers, and make words and categories numbers (Embedding takes integers)", t.Name())
+		return op.Output{}
+	}
+	if c.compute == tensor.Invalid || x.DType().Base() == c.compute {
 		return x
 	}
 	return op.Cast(c.Scope, x, c.compute)

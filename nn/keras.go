@@ -25,10 +25,7 @@ import (
 //	err := m.LoadKeras("iris.keras", nn.Input{Shape: []int64{4}})
 func (m *Model) LoadKeras(path string, inputs ...Input) error {
 	line := callsite.Find()
-	if err := m.loadKeras(path, inputs); err != nil {
-		return status.Errorf(status.CodeOf(err), "%s%w", line, err)
-	}
-	return nil
+	return withLine(line, m.loadKeras(path, inputs))
 }
 
 func (m *Model) loadKeras(path string, inputs []Input) error {

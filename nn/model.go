@@ -2,6 +2,7 @@ package nn
 
 import (
 	"context"
+	"strings"
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/graph"
@@ -88,6 +89,10 @@ func (m *Model) measure(c *Context, inputs []op.Output, labels op.Output) train.
 		fail(s, "the model has no Loss")
 	}
 	if y.Node == nil || m.Loss == nil {
+		return train.Measured{}
+	}
+	if labels.DType().Base() == tensor.String {
+		fail(s, "the labels are strings; make them the indices of classes, as data.ReadCSV does")
 		return train.Measured{}
 	}
 	scope := s.SubScope("loss")
@@ -189,7 +194,8 @@ func (m *Model) start(ctx context.Context, c *Context) (*running, error) {
 			return nil, status.FailedPreconditionf("nn: the model has no weights for %s; train it with train.Fit, or call LoadWeights", v.Name)
 		}
 		if !w.Shape().Equal(v.Shape) {
-			return nil, status.InvalidArgumentf("nn: the weights of %s have shape %v, want %v", v.Name, w.Shape(), v.Shape)
+			return nil, status.InvalidArgumentf("nn: the weights of %s have shape %v, want %v; is the input of another shape than in training?",
+				v.Name, w.Shape(), v.Shape)
 		}
 		values[i] = op.Placeholder(c.Scope.SubScope("value"), v.DType, op.PlaceholderShape(v.Shape.Partial()))
 		nodes[i] = v.Assign(c.Scope, values[i])
@@ -217,9 +223,17 @@ func (m *Model) Evaluate(ctx context.Context, data train.Dataset) (map[string]fl
 	line := callsite.Find()
 	values, err := m.evaluate(ctx, data)
 	if err != nil {
-		return nil, status.Errorf(status.CodeOf(err), "%s%w", line, err)
+		return nil, withLine(line, err)
 	}
 	return values, nil
+}
+
+// withLine puts the line of the program in front of an error that lacks it.
+func withLine(line string, err error) error {
+	if err == nil || strings.HasPrefix(err.Error(), line) {
+		return err
+	}
+	return status.Errorf(status.CodeOf(err), "%s%w", line, err)
 }
 
 func (m *Model) evaluate(ctx context.Context, data train.Dataset) (map[string]float64, error) {
@@ -286,7 +300,7 @@ func (m *Model) Predict(ctx context.Context, inputs ...any) (tensor.Tensor, erro
 	line := callsite.Find()
 	y, err := m.predict(ctx, inputs)
 	if err != nil {
-		return tensor.Tensor{}, status.Errorf(status.CodeOf(err), "%s%w", line, err)
+		return tensor.Tensor{}, withLine(line, err)
 	}
 	return y, nil
 }

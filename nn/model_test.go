@@ -90,6 +90,14 @@ func TestModelErrors(t *testing.T) {
 		want string
 	}{
 		"predict":      {second(m.Predict(t.Context(), x)), "the model has no weights for dense/kernel; train it"},
+		"strings":      {second(m.Predict(t.Context(), [][]string{{"a"}})), "nn: dense: the input is of type string, want float32; convert"},
+		"integers":     {second(m.Predict(t.Context(), [][]int32{{1}})), "nn: dense: the input is of type int32, want float32; convert"},
+		"doubles":      {second(m.Predict(t.Context(), [][]float64{{1}})), "nn: dense: the input is of type float64, want float32; convert"},
+		"images":       {predictWith(t, &nn.Conv2D{Filters: 1, Kernel: []int{1}}, [][][][]uint8{{{{1}}}}), "nn: conv2d: the input is of type uint8, want float32; convert"},
+		"sequences":    {predictWith(t, &nn.LSTM{Units: 1}, [][][]int32{{{1}}}), "nn: lstm: the input is of type int32, want float32; convert"},
+		"attention":    {predictWith(t, &nn.MultiHeadAttention{NumHeads: 1, KeyDim: 1}, [][][]int32{{{1}}}), "nn: multi_head_attention: the input is of type int32, want float32; convert"},
+		"labels":       {fitLabels(t, []string{"a", "b"}), "the labels are strings; make them the indices of classes"},
+		"range":        {fitLabels(t, []int32{0, 2}), "labels must be at least 0 and less than the units of the last layer"},
 		"save":         {m.Save(t.Context(), t.TempDir()), "call train.Fit or Predict first"},
 		"save weights": {m.SaveWeights(filepath.Join(t.TempDir(), "w")), "the model has no weights"},
 		"load weights": {m.LoadWeights(filepath.Join(t.TempDir(), "w")), ""},
@@ -100,8 +108,31 @@ func TestModelErrors(t *testing.T) {
 	} {
 		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %s", name, tt.err, tt.want)
+			continue
+		}
+		if name != "summary" && strings.Count(tt.err.Error(), "model_test.go:") != 1 {
+			t.Errorf("%s: %v does not name the line of the program once", name, tt.err)
 		}
 	}
+}
+
+// predictWith returns the error of a network of one layer.
+func predictWith(t *testing.T, l nn.Layer, x any) error {
+	t.Helper()
+	_, err := (&nn.Model{Network: nn.Sequential{l}}).Predict(t.Context(), x)
+	return err
+}
+
+// fitLabels returns the error of training two classes with labels.
+func fitLabels(t *testing.T, labels any) error {
+	t.Helper()
+	d, err := data.FromSlices([][]float32{{1, 2}, {3, 4}}, labels)
+	if err != nil {
+		return err
+	}
+	m := &nn.Model{Network: network(), Loss: nn.SparseCategoricalCrossentropy{FromLogits: true}}
+	_, err = train.Fit(t.Context(), m, d.Batch(2), train.FitOptions{})
+	return err
 }
 
 func second[T any](_ T, err error) error { return err }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/weft-ml/weft/checkpoint"
+	"github.com/weft-ml/weft/internal/sys/callsite"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/status"
@@ -12,10 +13,16 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// Save writes the model as a SavedModel to a folder, which must be empty or not exist. Weft and
+// Save writes the model as a SavedModel to a folder, which must be empty or not exist: a program
+// that trains again saves to another one, such as the next version for a model server. Weft and
 // TensorFlow serve it. Its default signature has the inputs "inputs" (then "inputs_1" …) and the
 // output "outputs". The model must have been trained, or have predicted, in this program.
 func (m *Model) Save(ctx context.Context, dir string) error {
+	line := callsite.Find()
+	return withLine(line, m.save(ctx, dir))
+}
+
+func (m *Model) save(ctx context.Context, dir string) error {
 	if m.types == nil {
 		return status.FailedPreconditionf("nn: the model does not know its inputs yet; call train.Fit or Predict first")
 	}
@@ -54,15 +61,21 @@ func (m *Model) Save(ctx context.Context, dir string) error {
 
 // SaveWeights writes the weights as a checkpoint with the given prefix.
 func (m *Model) SaveWeights(prefix string) error {
+	line := callsite.Find()
 	if m.weights == nil {
-		return status.FailedPreconditionf("nn: the model has no weights; train it with train.Fit")
+		return withLine(line, status.FailedPreconditionf("nn: the model has no weights; train it with train.Fit"))
 	}
-	return train.WriteWeights(prefix, m.weights)
+	return withLine(line, train.WriteWeights(prefix, m.weights))
 }
 
 // LoadWeights reads the weights from a checkpoint: one of [Model.SaveWeights], one of [train.Fit],
 // or the prefix "variables/variables" in a folder of [Model.Save].
 func (m *Model) LoadWeights(prefix string) error {
+	line := callsite.Find()
+	return withLine(line, m.loadWeights(prefix))
+}
+
+func (m *Model) loadWeights(prefix string) error {
 	r, err := checkpoint.Open(prefix)
 	if err != nil {
 		return err
