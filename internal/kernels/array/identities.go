@@ -71,6 +71,7 @@ func identityTable(dtype tensor.DType) numbering {
 type numbers[T mapped] struct {
 	known map[T]int64
 	next  int64
+	meter membudget.Meter // of known
 }
 
 type mapped interface {
@@ -86,6 +87,7 @@ func (m *numbers[T]) number(t *tensor.Tensor) []int64 {
 		id, ok := m.known[v]
 		if !ok {
 			id = m.next
+			m.meter.MustTakeEntry(0)
 			m.next++
 			m.known[v] = id
 		}

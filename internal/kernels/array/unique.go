@@ -172,13 +172,14 @@ func classes(in *tensor.Tensor, outer, n, inner int) (class, firsts []int64, err
 	if outer*inner == 1 {
 		for i, k := range elem {
 			if k == int64(len(firsts)) {
-				firsts = append(firsts, int64(i))
+				firsts = membudget.Append(firsts, int64(i))
 			}
 		}
 		return elem, firsts, nil
 	}
 	class = membudget.Make[int64](n)
 	known := map[string]int64{}
+	var meter membudget.Meter
 	var key []byte
 	for i := range n {
 		key = key[:0]
@@ -190,7 +191,8 @@ func classes(in *tensor.Tensor, outer, n, inner int) (class, firsts []int64, err
 		k, ok := known[string(key)]
 		if !ok {
 			k = int64(len(known))
-			known[string(key)], firsts = k, append(firsts, int64(i))
+			meter.MustTakeEntry(len(key))
+			known[string(key)], firsts = k, membudget.Append(firsts, int64(i))
 		}
 		class[i] = k
 	}
@@ -213,7 +215,7 @@ func listDiff(ctx *kernel.Context) error {
 	var keep []int64
 	for i, known := range table.find(x) {
 		if !known {
-			keep = append(keep, int64(i))
+			keep = membudget.Append(keep, int64(i))
 		}
 	}
 	out, err := ctx.Allocate(0, tensor.Shape{int64(len(keep))})

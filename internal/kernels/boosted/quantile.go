@@ -28,7 +28,7 @@ func summarize(values []entry) summary {
 		if n := len(s); n > 0 && s[n-1].value == v.value {
 			s[n-1].weight += v.weight
 		} else {
-			s = append(s, entry{value: v.value, weight: v.weight})
+			s = membudget.Append(s, entry{value: v.value, weight: v.weight})
 		}
 	}
 	var rank float32
@@ -62,24 +62,24 @@ func (s summary) merge(t summary) summary {
 		a, b := &s[i], &t[j]
 		switch {
 		case a.value < b.value:
-			out = append(out, entry{a.value, a.weight, a.minRank + minT, a.maxRank + b.previousMax()})
+			out = membudget.Append(out, entry{a.value, a.weight, a.minRank + minT, a.maxRank + b.previousMax()})
 			minS = a.nextMin()
 			i++
 		case b.value < a.value:
-			out = append(out, entry{b.value, b.weight, b.minRank + minS, b.maxRank + a.previousMax()})
+			out = membudget.Append(out, entry{b.value, b.weight, b.minRank + minS, b.maxRank + a.previousMax()})
 			minT = b.nextMin()
 			j++
 		default:
-			out = append(out, entry{a.value, a.weight + b.weight, a.minRank + b.minRank, a.maxRank + b.maxRank})
+			out = membudget.Append(out, entry{a.value, a.weight + b.weight, a.minRank + b.minRank, a.maxRank + b.maxRank})
 			minS, minT = a.nextMin(), b.nextMin()
 			i, j = i+1, j+1
 		}
 	}
 	for _, a := range s[i:] {
-		out = append(out, entry{a.value, a.weight, a.minRank + minT, a.maxRank + t.weight()})
+		out = membudget.Append(out, entry{a.value, a.weight, a.minRank + minT, a.maxRank + t.weight()})
 	}
 	for _, b := range t[j:] {
-		out = append(out, entry{b.value, b.weight, b.minRank + minS, b.maxRank + s.weight()})
+		out = membudget.Append(out, entry{b.value, b.weight, b.minRank + minS, b.maxRank + s.weight()})
 	}
 	return out
 }
@@ -102,7 +102,7 @@ func (s summary) compress(size int64, epsilon float64) summary {
 			next++
 		}
 		at = max(at+1, next-1)
-		out = append(out, s[at])
+		out = membudget.Append(out, s[at])
 		last = at
 		credit -= step
 	}
@@ -130,7 +130,7 @@ func (s summary) boundaries(n int64) []float32 {
 	epsilon := float32(s.err() + 1/float64(n))
 	var out []float32
 	for _, e := range s.compress(n, float64(epsilon)) {
-		out = append(out, e.value)
+		out = membudget.Append(out, e.value)
 	}
 	return slices.Compact(out)
 }
@@ -147,9 +147,9 @@ func (s summary) quantiles(n int64) []float32 {
 		}
 		at = next - 1
 		if next == len(s) || twice < s[at].nextMin()+s[next].previousMax() {
-			out = append(out, s[at].value)
+			out = membudget.Append(out, s[at].value)
 		} else {
-			out = append(out, s[next].value)
+			out = membudget.Append(out, s[next].value)
 		}
 	}
 	return out

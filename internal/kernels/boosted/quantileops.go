@@ -173,7 +173,7 @@ func setSummary(ctx *kernel.Context, i int, s summary) error {
 	}
 	all := tensor.Values[float32](out)[:0]
 	for _, e := range s {
-		all = append(all, e.value, e.weight, e.minRank, e.maxRank)
+		all = membudget.AppendAll(all, e.value, e.weight, e.minRank, e.maxRank)
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func addSummaries(ctx *kernel.Context) error {
 			s := summary(membudget.MakeCap[entry](m.rows))
 			for r := range m.rows {
 				row := m.row(r)
-				s = append(s, entry{row[0], row[1], row[2], row[3]})
+				s = membudget.Append(s, entry{row[0], row[1], row[2], row[3]})
 			}
 			q.streams[i].add(s)
 		}

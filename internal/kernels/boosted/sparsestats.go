@@ -131,8 +131,8 @@ func (s *stats) aggregateSparse(ctx *kernel.Context) error {
 	index, value := tensor.Values[int32](indices)[:0], tensor.Values[float32](values)[:0]
 	for _, at := range slices.SortedFunc(maps.Keys(sums), comparePlaces) {
 		for j, v := range sums[at] {
-			index = append(index, at.node, at.dimension, at.bucket, int32(j))
-			value = append(value, v)
+			index = membudget.AppendAll(index, at.node, at.dimension, at.bucket, int32(j))
+			value = membudget.Append(value, v)
 		}
 	}
 	return setVector(ctx, 2, []int32{int32(s.splits), int32(f.dimensions), int32(s.buckets) + 1, int32(width)})

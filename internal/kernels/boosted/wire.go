@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -55,7 +56,7 @@ func (e *ensemble) serialize() string {
 			nodes.message(1, t.nodes[i].message())
 		}
 		m.message(1, nodes)
-		weights = append(weights, t.weight)
+		weights = membudget.Append(weights, t.weight)
 	}
 	m.floats(2, weights)
 	for _, t := range e.trees {
@@ -140,7 +141,7 @@ func (f *field) floats() []float32 {
 	var out []float32
 	for b := f.bytes; len(b) >= 4; b = b[4:] {
 		v, _ := protowire.ConsumeFixed32(b)
-		out = append(out, math.Float32frombits(v))
+		out = membudget.Append(out, math.Float32frombits(v))
 	}
 	return out
 }
@@ -186,17 +187,17 @@ func (e *ensemble) parse(serialized string) error {
 		switch f.number {
 		case 1:
 			t := &tree{}
-			read.trees = append(read.trees, t)
+			read.trees = membudget.Append(read.trees, t)
 			return fields(f.bytes, func(f *field) error {
 				if f.number != 1 {
 					return nil
 				}
 				n, err := parseNode(f.bytes)
-				t.nodes = append(t.nodes, n)
+				t.nodes = membudget.Append(t.nodes, n)
 				return err
 			})
 		case 2:
-			weights = append(weights, f.floats()...)
+			weights = membudget.AppendAll(weights, f.floats()...)
 		case 3:
 			metas++
 			if metas > len(read.trees) {
@@ -250,14 +251,14 @@ func (t *tree) parseMeta(b []byte) error {
 			t.finalized = f.varint != 0
 		case 4:
 			var p pruned
-			t.pruned = append(t.pruned, p)
+			t.pruned = membudget.Append(t.pruned, p)
 			last := &t.pruned[len(t.pruned)-1]
 			return fields(f.bytes, func(f *field) error {
 				switch f.number {
 				case 1:
 					last.node = f.int()
 				case 2:
-					last.changes = append(last.changes, f.floats()...)
+					last.changes = membudget.AppendAll(last.changes, f.floats()...)
 				}
 				return nil
 			})
@@ -325,7 +326,7 @@ func (l *leaf) parse(b []byte) error {
 			l.many = true
 			return fields(f.bytes, func(f *field) error {
 				if f.number == 1 {
-					l.vector = append(l.vector, f.floats()...)
+					l.vector = membudget.AppendAll(l.vector, f.floats()...)
 				}
 				return nil
 			})

@@ -134,7 +134,7 @@ func loadFrom(r *run, functions kernel.Functions, v tensor.VariantValue) (*archi
 		if size <= 0 {
 			return nil, status.DataLossf("the saved state of the iterator is damaged")
 		}
-		a.numbers, data = append(a.numbers, n), data[size:]
+		a.numbers, data = membudget.Append(a.numbers, n), data[size:]
 	}
 	for i := range a.tensors {
 		a.tensors[i] = withDatasets(a.tensors[i], func(v tensor.VariantValue) tensor.VariantValue {

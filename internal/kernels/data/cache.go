@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -91,6 +92,7 @@ func (d *cacheDataset) at(r *run, i int64) (element, error) {
 		e.release()
 		return kept.retain(), nil
 	}
+	membudget.MustTake(1 << 7) // an entry of the map
 	d.byIndex[i] = e
 	return e.retain(), nil
 }
@@ -125,7 +127,7 @@ func (it *cacheIterator) next(r *run) (element, error) {
 	e, err := it.input.next(r)
 	switch {
 	case err == nil:
-		it.all = append(it.all, e.retain())
+		it.all = membudget.Append(it.all, e.retain())
 	case errors.Is(err, errEnd):
 		it.d.put(it.all)
 		it.input, it.full, it.i = nil, true, int64(len(it.all))

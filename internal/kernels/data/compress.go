@@ -72,8 +72,8 @@ func compress(e element) (compressed, error) {
 		t := &e[i]
 		m := &pb.CompressedComponentMetadata{Dtype: pb.DataType(t.DType()), TensorShape: pbconv.ShapeToProto(t.Shape())}
 		add := func(b []byte) {
-			all = append(all, b...)
-			m.UncompressedBytes = append(m.UncompressedBytes, uint64(len(b)))
+			all = membudget.AppendAll(all, b...)
+			m.UncompressedBytes = membudget.Append(m.UncompressedBytes, uint64(len(b)))
 		}
 		switch {
 		case t.DType() == tensor.String:

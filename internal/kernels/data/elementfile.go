@@ -89,7 +89,7 @@ func (w *elementWriter) write(e element) error {
 			}
 		}
 		m.TensorMetadata = append(m.TensorMetadata, &pb.TensorMetadata{TensorShape: pbconv.ShapeToProto(e[i].Shape()), TensorSizeBytes: int64(len(b))})
-		all = append(all, b...)
+		all = membudget.AppendAll(all, b...)
 	}
 	if err := w.message(m); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -22,8 +23,9 @@ func init() {
 type table interface {
 	// Types returns the types of keys and values.
 	Types() (key, value tensor.DType)
-	// Initialize fills the table with vectors of keys and values, unless it is initialized.
-	Initialize(keys, values *tensor.Tensor) error
+	// Initialize fills the table with vectors of keys and values, unless it is initialized. The
+	// account, which may be nil, pays for it.
+	Initialize(a *membudget.Account, keys, values *tensor.Tensor) error
 }
 
 func fillTable(_ *node, ctx *kernel.Context, r *run) error {
@@ -44,7 +46,7 @@ func fillTable(_ *node, ctx *kernel.Context, r *run) error {
 		if err := checkPairs(t, specOf(e)); err != nil {
 			return err
 		}
-		pairs[0], pairs[1] = append(pairs[0], e[0]), append(pairs[1], e[1])
+		pairs[0], pairs[1] = membudget.Append(pairs[0], e[0]), membudget.Append(pairs[1], e[1])
 		return nil
 	})
 	if err != nil {
@@ -59,7 +61,7 @@ func fillTable(_ *node, ctx *kernel.Context, r *run) error {
 			return err
 		}
 	}
-	return t.Initialize(&vectors[0], &vectors[1])
+	return t.Initialize(resource.Account(ctx), &vectors[0], &vectors[1])
 }
 
 // checkPairs checks that the elements of a dataset, or one element, are pairs of the table's key

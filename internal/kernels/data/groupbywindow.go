@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -87,7 +88,7 @@ func (it *groupsIterator) advance(r *run) error {
 		if err != nil {
 			return err
 		}
-		g.elems = append(g.elems, e)
+		g.elems = membudget.Append(g.elems, e)
 		if int64(len(g.elems)) == g.size {
 			return it.flush(r, key, g)
 		}

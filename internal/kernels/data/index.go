@@ -3,6 +3,7 @@ package data
 import (
 	"errors"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -181,7 +182,7 @@ func (d *zipDataset) at(r *run, i int64) (out element, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, e...)
+		out = membudget.AppendAll(out, e...)
 	}
 	return out, nil
 }
@@ -194,7 +195,7 @@ func (d *batchDataset) at(r *run, i int64) (element, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, e)
+		rows = membudget.Append(rows, e)
 	}
 	return d.join(rows, d.size)
 }

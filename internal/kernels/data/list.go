@@ -3,6 +3,7 @@ package data
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -34,7 +35,7 @@ func newList(n *node, ctx *kernel.Context) (dataset, error) {
 			all.release()
 			return nil, err
 		}
-		d.all = append(d.all, e)
+		d.all = membudget.Append(d.all, e)
 	}
 	return d, nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -44,11 +45,11 @@ func (d *matchingDataset) iterate(r *run) (iterator, error) {
 		if err != nil {
 			return nil, err
 		}
-		names = append(names, found...)
+		names = membudget.AppendAll(names, found...)
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		list.all = append(list.all, element{tensor.Scalar(name)})
+		list.all = membudget.Append(list.all, element{tensor.Scalar(name)})
 	}
 	if len(names) == 0 && len(d.patterns) > 0 {
 		return nil, status.NotFoundf("Don't match any pattern of %q", d.patterns)

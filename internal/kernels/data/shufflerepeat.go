@@ -102,7 +102,7 @@ func (it *shuffleAndRepeatIterator) fill(r *run) error {
 		switch {
 		case err == nil:
 			last := len(it.rounds) - 1
-			it.rounds[last] = append(it.rounds[last], e)
+			it.rounds[last] = membudget.Append(it.rounds[last], e)
 			it.gotElement = true
 			it.n++
 		case !errors.Is(err, errEnd):

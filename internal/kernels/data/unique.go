@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -36,8 +37,9 @@ func (d *uniqueDataset) iterate(r *run) (iterator, error) {
 
 type uniqueIterator struct {
 	source
-	seen map[string]bool // keys are contents
-	all  []element       // elements returned
+	seen  map[string]bool // keys are contents
+	all   []element       // elements returned
+	meter membudget.Meter // of seen
 }
 
 func (it *uniqueIterator) next(r *run) (element, error) {
@@ -47,8 +49,9 @@ func (it *uniqueIterator) next(r *run) (element, error) {
 			return nil, err
 		}
 		if key := contents(&e[0]); !it.seen[key] {
+			it.meter.MustTakeEntry(len(key))
 			it.seen[key] = true
-			it.all = append(it.all, e.retain())
+			it.all = membudget.Append(it.all, e.retain())
 			return e, nil
 		}
 		e.release()

@@ -109,7 +109,7 @@ func (it *windowIterator) rows(r *run) ([]element, error) {
 		if err == nil {
 			err = it.buffer[i].err
 		}
-		rows = append(rows, it.buffer[i].element)
+		rows = membudget.Append(rows, it.buffer[i].element)
 	}
 	for i := n; !it.exhausted && i < it.d.shift; i++ {
 		if err := it.read(r, false); err != nil {
@@ -129,7 +129,7 @@ func (it *windowIterator) read(r *run, keep bool) error {
 	case r.cancelled() != nil:
 		return r.cancelled()
 	case keep:
-		it.buffer = append(it.buffer, slot{e, err})
+		it.buffer = membudget.Append(it.buffer, slot{e, err})
 	default:
 		e.release()
 	}
@@ -143,7 +143,7 @@ func (it *windowIterator) windows(rows []element) element {
 	for i := range out {
 		w := &listDataset{spec: spec{in.types[i : i+1], in.shapes[i : i+1]}}
 		for _, row := range rows {
-			w.all = append(w.all, element{row[i]})
+			w.all = membudget.Append(w.all, element{row[i]})
 		}
 		out[i] = wrap(w)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -142,11 +143,11 @@ func (c *combined) detect(boxes, scores []float32) []detection {
 			},
 		}
 		for i := range c.n {
-			s.scores = append(s.scores, scores[i*c.classes+class])
+			s.scores = membudget.Append(s.scores, scores[i*c.classes+class])
 		}
 		selected, values := s.run()
 		for k, i := range selected {
-			found = append(found, detection{values[k], class, at(int(i))})
+			found = membudget.Append(found, detection{values[k], class, at(int(i))})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b detection) int { return cmp.Compare(b.score, a.score) })

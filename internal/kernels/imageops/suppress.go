@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"math"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -50,7 +51,7 @@ func (s *suppression) run() (boxes []int32, scores []float32) {
 	var queue candidates
 	for i, score := range s.scores {
 		if score > s.least {
-			queue = append(queue, candidate{box: i, score: score})
+			queue = membudget.Append(queue, candidate{box: i, score: score})
 		}
 	}
 	heap.Init(&queue)
@@ -62,7 +63,7 @@ func (s *suppression) run() (boxes []int32, scores []float32) {
 		}
 		switch {
 		case c.score == before:
-			boxes, scores = append(boxes, int32(c.box)), append(scores, c.score)
+			boxes, scores = membudget.Append(boxes, int32(c.box)), membudget.Append(scores, c.score)
 		case c.score > s.least:
 			heap.Push(&queue, c)
 		}

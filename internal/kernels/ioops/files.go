@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -82,7 +83,7 @@ func matchingFiles(ctx *kernel.Context, files fileio.Files) error {
 		if err != nil {
 			return err
 		}
-		names = append(names, found...)
+		names = membudget.AppendAll(names, found...)
 	}
 	slices.Sort(names)
 	ctx.SetOutput(0, tensor.Vector(names...))

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -88,7 +89,11 @@ func (r *Reader) use(ctx context.Context, done func(error), f func() error) {
 // guarded converts a panic, which nothing else on this goroutine recovers, to an error.
 func (r *Reader) guarded(f func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
+		switch p := recover().(type) {
+		case nil:
+		case *membudget.Exceeded:
+			err = status.ResourceExhaustedf("OOM when allocating %d bytes for %s", p.Bytes, r.name)
+		default:
 			err = status.Internalf("%s panicked: %v", r.name, p)
 		}
 	}()
@@ -109,7 +114,7 @@ func (r *Reader) read(ctx context.Context, q workQueue, n int64) ([]*entry, erro
 		rec, err := r.from.next()
 		end := errors.Is(err, io.EOF)
 		if rec != nil {
-			got = append(got, rec)
+			got = membudget.Append(got, rec)
 			r.count(func(c *counts) { c.produced++ })
 		}
 		if end {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -128,7 +129,7 @@ func (r *recordInput) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.files = append(r.files, found...)
+		r.files = membudget.AppendAll(r.files, found...)
 	}
 	if len(r.files) == 0 {
 		return status.NotFoundf("Found no files at %s", r.pattern)

@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/checkpoint"
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -116,6 +117,7 @@ func (m *mapping) span() (lo, hi int64) {
 
 func newMapping(t *tensor.Tensor) (*mapping, error) {
 	m := &mapping{old: tensor.Values[int64](t), from: map[int64]int64{}}
+	var meter membudget.Meter
 	for j, i := range m.old {
 		if i < 0 {
 			continue
@@ -123,6 +125,7 @@ func newMapping(t *tensor.Tensor) (*mapping, error) {
 		if first, ok := m.from[i]; ok {
 			return nil, status.Unimplementedf("Old ID %d is mapped to both new ID %d and %d, which is not supported.", i, first, j)
 		}
+		meter.MustTakeEntry(0)
 		m.from[i] = int64(j)
 	}
 	return m, nil

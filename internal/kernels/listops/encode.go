@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -26,14 +27,14 @@ func (l *List) EncodeVariant() (tensor.EncodedVariant, error) {
 	out := tensor.EncodedVariant{TypeName: typeName}
 	var positions []int
 	for i := range l.items.all() {
-		positions = append(positions, i)
+		positions = membudget.Append(positions, i)
 	}
 	missing := l.items.n - len(positions)
 	if missing > maxMissing {
 		return out, status.Internalf("Cannot encode a list of %d tensors that are not set: their positions exceed the 2GB protobuf limit", missing)
 	}
 	for _, t := range l.items.all() {
-		out.Tensors = append(out.Tensors, t.Retain())
+		out.Tensors = membudget.Append(out.Tensors, t.Retain())
 	}
 	meta := binary.AppendUvarint(nil, uint64(missing))
 	next := 0

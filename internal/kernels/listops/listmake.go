@@ -2,6 +2,7 @@ package listops
 
 import (
 	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -125,12 +126,26 @@ func fromTensor(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
+	var meter membudget.Meter
 	for i := range value.Dim(0) {
+		if i%checkEvery == 0 && ctx.Context().Err() != nil {
+			return status.FromContext(ctx.Context(), "TensorListFromTensor")
+		}
+		meter.MustTake(elementBytes)
 		l.items = l.items.push(rowOf(value, i))
 	}
 	l.setOutput(ctx, 0)
 	return nil
 }
+
+const (
+	// elementBytes is the memory of an element of a list whose values are those of another tensor:
+	// its header with its shape and, for strings, its buffer.
+	elementBytes = 200
+	// checkEvery is the number of elements between checks of whether the step was cancelled. An
+	// element takes about 1 µs.
+	checkEvery = 1 << 12
+)
 
 func splitList(ctx *kernel.Context) error {
 	value, lengths := ctx.Input(0), ctx.Input(2)
@@ -161,8 +176,10 @@ func splitList(ctx *kernel.Context) error {
 // pieces splits value along its first dimension.
 func pieces(value *tensor.Tensor, lengths []int64) (vector, error) {
 	var items vector
+	var meter membudget.Meter
 	start, rows := int64(0), int64(value.Dim(0))
 	for _, n := range lengths {
+		meter.MustTake(elementBytes)
 		if n < 0 {
 			return items, status.InvalidArgumentf("Invalid value in lengths: %d", n)
 		}

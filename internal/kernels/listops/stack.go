@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -43,7 +44,7 @@ func (s *Stack) push(value tensor.Tensor) error {
 	case len(s.values) >= s.limit:
 		return status.InvalidArgumentf("Stack[%s] overflowed its max_size (%d)", s.name, s.limit)
 	}
-	s.values = append(s.values, value.Retain())
+	s.values = membudget.Append(s.values, value.Retain())
 	return nil
 }
 

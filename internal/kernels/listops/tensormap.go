@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -140,7 +141,7 @@ func init() { tensor.RegisterVariant(mapTypeName, decodeMap) }
 func (m *Map) EncodeVariant() (tensor.EncodedVariant, error) {
 	out := tensor.EncodedVariant{TypeName: mapTypeName}
 	for _, p := range m.pairs() {
-		out.Tensors = append(out.Tensors, p.key.Retain(), p.value.Retain())
+		out.Tensors = membudget.AppendAll(out.Tensors, p.key.Retain(), p.value.Retain())
 	}
 	return out, nil
 }

@@ -116,7 +116,7 @@ func (b *branch[V]) values(all []V) []V {
 	}
 	for i := range b.leaves {
 		for _, l := range b.leaves[i] {
-			all = append(all, l.value)
+			all = membudget.Append(all, l.value)
 		}
 		all = b.branches[i].values(all)
 	}

@@ -170,14 +170,16 @@ func gradUnique(ctx *kernel.Context, scale segmentScale) (*segmentGrad, *tensor.
 	}
 	var unique []int64
 	if ok {
-		unique = slices.Clone(g.targets)
+		unique = membudget.AppendAll(unique, g.targets...)
 		slices.Sort(unique)
 		unique = slices.Compact(unique)
 		positions := map[int64]int64{}
+		var meter membudget.Meter
 		for i, row := range unique {
+			meter.MustTakeEntry(0)
 			positions[row] = int64(i)
 		}
-		g.targets = slices.Clone(g.targets)
+		g.targets = membudget.AppendAll[int64](nil, g.targets...)
 		for i, row := range g.targets {
 			g.targets[i] = positions[row]
 		}

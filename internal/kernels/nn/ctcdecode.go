@@ -155,7 +155,7 @@ func newGreedyDecoder[T float32 | float64](c *kernel.Construction) (kernel.Kerne
 					}
 					d.scores[b] -= row[best]
 					if best != blank && !(merge && best == before) {
-						labels = append(labels, int64(best))
+						labels = membudget.Append(labels, int64(best))
 					}
 					before = best
 				}
@@ -238,7 +238,7 @@ func (b *beam) labels(merge bool) []int64 {
 	var out []int64
 	for before := -1; b.parent != nil; b = b.parent {
 		if !merge || b.label != before {
-			out = append(out, int64(b.label))
+			out = membudget.Append(out, int64(b.label))
 		}
 		before = b.label
 	}

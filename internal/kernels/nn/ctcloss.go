@@ -139,7 +139,7 @@ func (l *ctcLoss) labels(ctx *kernel.Context) ([][]int32, error) {
 	labels := membudget.Make[[]int32](in.Dim(1))
 	for i, v := range tensor.Values[int32](values) {
 		b := tensor.Values[int64](indices)[2*i]
-		labels[b] = append(labels[b], v)
+		labels[b] = membudget.Append(labels[b], v)
 	}
 	for b, n := range tensor.Values[int32](lengths) {
 		if int(n) > in.Dim(0) {
@@ -193,7 +193,7 @@ func (l *ctcLoss) blanked(labels []int32, b, classes, steps int) ([]int, error) 
 				"Saw a non-null label (index >= num_classes - 1) following a null label, batch: %d num_classes: %d labels: %s labels seen so far: %s",
 				b, classes, joined(labels), joined(kept))
 		default:
-			kept = append(kept, label)
+			kept = membudget.Append(kept, label)
 		}
 	}
 	out := []int{blank}
@@ -201,7 +201,7 @@ func (l *ctcLoss) blanked(labels []int32, b, classes, steps int) ([]int, error) 
 		if label < 0 {
 			return nil, status.InvalidArgumentf("All labels must be nonnegative integers, batch: %d labels: %s", b, joined(kept))
 		}
-		out = append(out, int(label), blank)
+		out = membudget.AppendAll(out, int(label), blank)
 	}
 	if !l.ignoreLonger && len(labels) > steps {
 		return nil, status.InvalidArgumentf("Not enough time for target transition sequence (required: %d, available: %d)%d"+

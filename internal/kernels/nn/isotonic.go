@@ -57,7 +57,7 @@ type pool[F float32 | float64] struct {
 func (o *isotonic[F]) solve(row []F, segments []int32, pools []pool[F]) {
 	pools = pools[:0]
 	for i, v := range row {
-		pools = append(pools, pool[F]{end: i + 1, sum: v, mean: v})
+		pools = membudget.Append(pools, pool[F]{end: i + 1, sum: v, mean: v})
 		for n := len(pools); n > 1 && pools[n-1].mean > pools[n-2].mean; n-- {
 			start := 0
 			if n > 2 {

@@ -38,7 +38,7 @@ func (b *batch) steps(f *feature, spans []span) (*sequences, error) {
 			if err != nil {
 				return err
 			}
-			s.of[row] = append(s.of[row], step{list, n})
+			s.of[row] = membudget.Append(s.of[row], step{list, n})
 			s.start[row+1] += n
 		}
 		return nil
@@ -188,9 +188,9 @@ func (b *batch) raggedList(values, outer, inner int, f *feature, spans []span) e
 	for _, of := range s.of {
 		for _, t := range of {
 			n += t.n
-			steps = append(steps, int64(n))
+			steps = membudget.Append(steps, int64(n))
 		}
-		records = append(records, int64(len(steps)-1))
+		records = membudget.Append(records, int64(len(steps)-1))
 	}
 	if b.single {
 		records = nil

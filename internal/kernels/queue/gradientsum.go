@@ -94,13 +94,13 @@ func (s *sparseSum[T]) merge(indices []int64, rows *tensor.Tensor) error {
 	for i, j := 0, 0; i < len(s.indices) || j < len(indices); {
 		switch {
 		case j == len(indices) || i < len(s.indices) && s.indices[i] < indices[j]:
-			from = append(from, [2]int{i, -1})
+			from = membudget.Append(from, [2]int{i, -1})
 			i++
 		case i == len(s.indices) || indices[j] < s.indices[i]:
-			from = append(from, [2]int{-1, j})
+			from = membudget.Append(from, [2]int{-1, j})
 			j++
 		default:
-			from = append(from, [2]int{i, j})
+			from = membudget.Append(from, [2]int{i, j})
 			i++
 			j++
 		}

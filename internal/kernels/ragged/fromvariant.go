@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -58,7 +59,7 @@ func newFromVariant(c *kernel.Construction) (kernel.Kernel, error) {
 			if err != nil {
 				return err
 			}
-			s.elements = append(s.elements, r)
+			s.elements = membudget.Append(s.elements, r)
 		}
 		switch {
 		case len(dims) == 0:
@@ -147,7 +148,7 @@ func (s *stack) stackRagged(dims tensor.Shape) error {
 		} else {
 			n = r.values.Dim(0)
 		}
-		rows = append(rows, rows[len(rows)-1]+int64(n))
+		rows = membudget.Append(rows, rows[len(rows)-1]+int64(n))
 	}
 	if err := putInts(s.ctx, next, rows); err != nil {
 		return err
@@ -157,7 +158,7 @@ func (s *stack) stackRagged(dims tensor.Shape) error {
 		for _, r := range s.elements {
 			base := inner[len(inner)-1]
 			for _, end := range intarg.Values(&r.splits[i])[1:] {
-				inner = append(inner, base+end)
+				inner = membudget.Append(inner, base+end)
 			}
 		}
 		next++

@@ -110,12 +110,12 @@ func gatherRows(ctx *kernel.Context, splits [][]int64, values, indices *tensor.T
 		for i, s := range splits {
 			shift := out[i][len(out[i])-1] - s[lo]
 			for _, end := range s[lo+1 : hi+1] {
-				out[i] = append(out[i], end+shift)
+				out[i] = membudget.Append(out[i], end+shift)
 			}
 			lo, hi = s[lo], s[hi]
 		}
 		for ; lo < hi; lo++ {
-			from = append(from, lo)
+			from = membudget.Append(from, lo)
 		}
 	}
 	if indices.Rank() == 0 {

@@ -309,9 +309,9 @@ func (p partition) spread(rows int64, parent func(int64) int64, step, width int6
 		start := parent(int64(i))
 		for j := range p.splits[i+1] - p.splits[i] {
 			if start < 0 || j >= width {
-				at = append(at, -1)
+				at = membudget.Append(at, -1)
 			} else {
-				at = append(at, start+j*step)
+				at = membudget.Append(at, start+j*step)
 			}
 		}
 	}

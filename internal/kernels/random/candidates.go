@@ -147,6 +147,7 @@ func (d *draw) run(ctx context.Context, unique bool) (tries int, err error) {
 		return len(d.out), nil
 	}
 	used := map[int64]struct{}{}
+	var meter membudget.Meter
 	for i := 0; i < len(d.out); {
 		const checkEvery = 1 << 16
 		if tries++; tries%checkEvery == 0 {
@@ -156,6 +157,7 @@ func (d *draw) run(ctx context.Context, unique bool) (tries int, err error) {
 		}
 		class := d.from.draw(d.words)
 		if _, ok := used[class]; !ok {
+			meter.MustTakeEntry(0)
 			used[class] = struct{}{}
 			d.out[i] = class
 			i++
@@ -219,7 +221,7 @@ func accidentalHits(ctx *kernel.Context, perRow int) error {
 	var ids []int64
 	for i, class := range tensor.Values[int64](classes) {
 		if id, ok := at[class]; ok {
-			rows, ids = append(rows, int32(i/perRow)), append(ids, id)
+			rows, ids = membudget.Append(rows, int32(i/perRow)), membudget.Append(ids, id)
 		}
 	}
 	weights := membudget.Make[float32](len(ids))

@@ -173,7 +173,7 @@ type shardOfWords struct {
 // put adds the weight of the shard's next word. It only counts words beyond the first n.
 func (s *shardOfWords) put(w float32) {
 	if s.size++; s.size <= s.n {
-		s.weights = append(s.weights, w)
+		s.weights = membudget.Append(s.weights, w)
 	}
 }
 
@@ -244,9 +244,9 @@ func newAliasTable(weights []float32) *aliasTable {
 	var high, low []int
 	sort := func(i int) {
 		if p[i] < 1 {
-			low = append(low, i)
+			low = membudget.Append(low, i)
 		} else {
-			high = append(high, i)
+			high = membudget.Append(high, i)
 		}
 	}
 	for i, w := range weights {

@@ -99,7 +99,7 @@ func multinomial(words *philox.Words, logits []float64, classes, n int) []int64 
 		total := cumulate(cumulated, logits[:classes])
 		for range n {
 			limit := words.Unit64() * total
-			out = append(out, int64(sort.Search(classes, func(i int) bool { return cumulated[i] > limit })))
+			out = membudget.Append(out, int64(sort.Search(classes, func(i int) bool { return cumulated[i] > limit })))
 		}
 	}
 	return out

@@ -83,7 +83,7 @@ func (s *skipgram) read(text string, least int) {
 	counts, order, size := map[string]int32{}, []string{}, 0
 	for word := range strings.FieldsSeq(text) {
 		if counts[word] == 0 {
-			order = append(order, word)
+			order = membudget.Append(order, word)
 		}
 		counts[word]++
 		size++
@@ -95,12 +95,12 @@ func (s *skipgram) read(text string, least int) {
 	numbers := map[string]int32{}
 	for i, word := range order {
 		numbers[word] = int32(i) + 1 //nolint:gosec // fewer than words in a text
-		s.counts = append(s.counts, counts[word])
+		s.counts = membudget.Append(s.counts, counts[word])
 		s.counts[0] -= counts[word]
 	}
 	s.corpus = membudget.MakeCap[int32](size)
 	for word := range strings.FieldsSeq(text) {
-		s.corpus = append(s.corpus, numbers[word])
+		s.corpus = membudget.Append(s.corpus, numbers[word])
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -112,14 +113,14 @@ func add[T interface {
 			}
 			switch order {
 			case -1:
-				ix, sum = append(ix, a.at(i)...), append(sum, x[i])
+				ix, sum = membudget.AppendAll(ix, a.at(i)...), membudget.Append(sum, x[i])
 				i++
 			case 1:
-				ix, sum = append(ix, b.at(j)...), append(sum, y[j])
+				ix, sum = membudget.AppendAll(ix, b.at(j)...), membudget.Append(sum, y[j])
 				j++
 			default:
 				if v := x[i] + y[j]; thresh <= size(v) {
-					ix, sum = append(ix, a.at(i)...), append(sum, v)
+					ix, sum = membudget.AppendAll(ix, a.at(i)...), membudget.Append(sum, v)
 				}
 				i++
 				j++

@@ -174,7 +174,7 @@ func joinParts(parts []*coo, shape tensor.Shape, axis int) (*coo, error) {
 	offset, at := int64(0), 0
 	for _, p := range parts {
 		start := len(whole.ix)
-		whole.ix = append(whole.ix, p.ix...)
+		whole.ix = membudget.AppendAll(whole.ix, p.ix...)
 		for i := start + axis; i < len(whole.ix); i += whole.rank {
 			whole.ix[i] += offset
 		}

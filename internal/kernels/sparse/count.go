@@ -172,7 +172,7 @@ func raggedCounted(ctx *kernel.Context) (*counted, error) {
 		for int64(i) >= splits[row] {
 			row++
 		}
-		c.rows = append(c.rows, int64(row-1))
+		c.rows = membudget.Append(c.rows, int64(row-1))
 	}
 	return c, nil
 }
@@ -191,7 +191,7 @@ func (c *counted) sorted(limit int64) []int64 {
 	var order []int64
 	for i, v := range c.numbers {
 		if limit < 0 || v < limit {
-			order = append(order, int64(i))
+			order = membudget.Append(order, int64(i))
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int64) int {
@@ -218,10 +218,10 @@ func newCount[W interface {
 				v := c.numbers[i]
 				greatest = max(greatest, v)
 				if k == 0 || c.row(i) != c.row(order[k-1]) || v != c.numbers[order[k-1]] {
-					if counts = append(counts, 0); c.rows != nil {
-						ix = append(ix, c.row(i))
+					if counts = membudget.Append(counts, 0); c.rows != nil {
+						ix = membudget.Append(ix, c.row(i))
 					}
-					ix = append(ix, v)
+					ix = membudget.Append(ix, v)
 				}
 				switch last := &counts[len(counts)-1]; {
 				case binary:

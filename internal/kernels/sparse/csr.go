@@ -58,11 +58,11 @@ func newCSR[T csrElem](shape tensor.Shape, parts []csrPart[T]) (*CSR, error) {
 	m := &CSR{shape: shape, batch: []int32{0}}
 	var vals []T
 	for _, p := range parts {
-		m.rows, m.cols, vals = append(m.rows, p.rows...), append(m.cols, p.cols...), append(vals, p.vals...)
+		m.rows, m.cols, vals = membudget.AppendAll(m.rows, p.rows...), membudget.AppendAll(m.cols, p.cols...), membudget.AppendAll(vals, p.vals...)
 		if len(vals) > math.MaxInt32 {
 			return nil, status.ResourceExhaustedf("a sparse matrix has more than %d elements", math.MaxInt32)
 		}
-		m.batch = append(m.batch, int32(len(vals)))
+		m.batch = membudget.Append(m.batch, int32(len(vals)))
 	}
 	var err error
 	m.values, err = tensor.FromSlice(tensor.Shape{int64(len(vals))}, vals)

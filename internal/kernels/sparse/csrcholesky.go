@@ -125,7 +125,7 @@ func cholesky[T csrElem](a csrPart[T], order []int64) (factor csrPart[T], ok boo
 				if parent[k] == -1 {
 					parent[k] = int32(i)
 				}
-				pattern, mark[k] = append(pattern, k), int32(i)
+				pattern, mark[k] = membudget.Append(pattern, k), int32(i)
 			}
 		}
 		slices.Sort(pattern)
@@ -137,7 +137,7 @@ func cholesky[T csrElem](a csrPart[T], order []int64) (factor csrPart[T], ok boo
 			x[k] /= factor.vals[hi]
 		}
 		for _, k := range pattern {
-			factor.cols, factor.vals = append(factor.cols, k), append(factor.vals, x[k])
+			factor.cols, factor.vals = membudget.Append(factor.cols, k), membudget.Append(factor.vals, x[k])
 			diagonal -= x[k] * conj(x[k])
 			x[k] = 0
 		}
@@ -145,7 +145,7 @@ func cholesky[T csrElem](a csrPart[T], order []int64) (factor csrPart[T], ok boo
 		if !positive {
 			return factor, false
 		}
-		factor.cols, factor.vals = append(factor.cols, int32(i)), append(factor.vals, root)
+		factor.cols, factor.vals = membudget.Append(factor.cols, int32(i)), membudget.Append(factor.vals, root)
 		factor.rows[i+1] = int32(len(factor.cols))
 	}
 	return factor, true
@@ -182,13 +182,13 @@ func permuted[T csrElem](a csrPart[T], position []int32) csrPart[T] {
 			if i < j { // the element moved to the upper triangle
 				i, j, v = j, i, conj(v)
 			}
-			byRow[i] = append(byRow[i], int32(len(vals)))
-			vals, cols = append(vals, v), append(cols, j)
+			byRow[i] = membudget.Append(byRow[i], int32(len(vals)))
+			vals, cols = membudget.Append(vals, v), membudget.Append(cols, j)
 		}
 	}
 	for i, elements := range byRow {
 		for _, e := range elements {
-			out.cols, out.vals = append(out.cols, cols[e]), append(out.vals, vals[e])
+			out.cols, out.vals = membudget.Append(out.cols, cols[e]), membudget.Append(out.vals, vals[e])
 		}
 		out.rows[i+1] = int32(len(out.cols))
 	}

@@ -75,7 +75,7 @@ func leastDegree(m *CSR, b int) []int32 {
 			}
 		}
 		near[best] = nil
-		order = append(order, int32(best))
+		order = membudget.Append(order, int32(best))
 	}
 	return order
 }

@@ -313,14 +313,14 @@ func (p csrPart[T]) times(q csrPart[T]) csrPart[T] {
 				c := q.cols[j]
 				if !seen[c] {
 					seen[c] = true
-					out.cols = append(out.cols, c)
+					out.cols = membudget.Append(out.cols, c)
 				}
 				sums[c] += p.vals[i] * q.vals[j]
 			}
 		}
 		slices.Sort(out.cols[first:])
 		for _, c := range out.cols[first:] {
-			out.vals = append(out.vals, sums[c])
+			out.vals = membudget.Append(out.vals, sums[c])
 			sums[c], seen[c] = 0, false
 		}
 		out.rows[r+1] = int32(len(out.cols))

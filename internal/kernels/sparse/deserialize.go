@@ -115,7 +115,7 @@ func stack(ctx *kernel.Context, parts []*coo, outer, inner tensor.Shape) error {
 			rest /= outer[d]
 		}
 		for j := range p.n {
-			ix = append(append(ix, position...), p.at(j)...)
+			ix = membudget.AppendAll(membudget.AppendAll(ix, position...), p.at(j)...)
 		}
 		block := values.Rows(at, at+p.n)
 		gather(&block, p.values, longs(p.n))

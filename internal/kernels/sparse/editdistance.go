@@ -88,10 +88,12 @@ func identifyShort[H elementwise.Short](a, b *tensor.Tensor) (x, y []int) {
 
 func number[T comparable](ids map[T]int, vals []T) []int {
 	out := membudget.Make[int](len(vals))
+	var meter membudget.Meter
 	for i, v := range vals {
 		id, ok := ids[v]
 		if !ok { // also for each NaN, which equals nothing
 			id = len(ids)
+			meter.MustTakeEntry(0)
 			ids[v] = id
 		}
 		out[i] = id

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -56,12 +57,12 @@ func union(a, b *coo) (ix, fromA, fromB []int64) {
 		}
 		if order <= 0 {
 			x = int64(i)
-			ix = append(ix, a.at(i)...)
+			ix = membudget.AppendAll(ix, a.at(i)...)
 			i++
 		} else {
-			ix = append(ix, b.at(j-1)...)
+			ix = membudget.AppendAll(ix, b.at(j-1)...)
 		}
-		fromA, fromB = append(fromA, x), append(fromB, y)
+		fromA, fromB = membudget.Append(fromA, x), membudget.Append(fromB, y)
 	}
 	return ix, fromA, fromB
 }

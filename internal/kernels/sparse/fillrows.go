@@ -111,17 +111,17 @@ func (s *coo) putFilled(ctx *kernel.Context, fill *tensor.Tensor, empty []bool) 
 	order := s.sorted([]int{0})
 	for row, isEmpty := range empty {
 		if isEmpty {
-			ix = append(ix, int64(row))
+			ix = membudget.Append(ix, int64(row))
 			for range s.rank - 1 {
-				ix = append(ix, 0)
+				ix = membudget.Append(ix, 0)
 			}
-			from = append(from, 0)
+			from = membudget.Append(from, 0)
 			continue
 		}
 		for ; len(order) > 0 && s.at(int(order[0]))[0] == int64(row); order = order[1:] {
 			reverse[order[0]] = int64(len(from))
-			ix = append(ix, s.at(int(order[0]))...)
-			from = append(from, order[0]+1)
+			ix = membudget.AppendAll(ix, s.at(int(order[0]))...)
+			from = membudget.Append(from, order[0]+1)
 		}
 	}
 	if err := putMatrix(ctx, 0, ix, len(from), s.rank); err != nil {

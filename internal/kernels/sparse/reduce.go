@@ -207,9 +207,9 @@ func (r *reduction) appendIndex(ix []int64, e int) []int64 {
 	for d, x := range r.s.at(e) {
 		switch {
 		case slices.Contains(r.kept, d):
-			ix = append(ix, x)
+			ix = membudget.Append(ix, x)
 		case r.keep:
-			ix = append(ix, 0)
+			ix = membudget.Append(ix, 0)
 		}
 	}
 	return ix

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -181,7 +182,7 @@ func (s *coo) row(lo, hi int) (row rowParts, err error) {
 	}
 	ix := tensor.Values[int64](&row.indices)[:0]
 	for i := lo; i < hi; i++ {
-		ix = append(ix, s.at(i)[1:]...)
+		ix = membudget.AppendAll(ix, s.at(i)[1:]...)
 	}
 	if row.values, err = tensor.Alloc(s.values.DType(), tensor.Shape{int64(hi - lo)}); err != nil {
 		return row, err

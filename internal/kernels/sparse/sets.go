@@ -64,7 +64,8 @@ type setElem interface {
 type sets[T setElem] struct {
 	groups tensor.Shape
 	at     map[int64][]T
-	sparse *coo // source for fill, or nil
+	sparse *coo            // source for fill, or nil
+	meter  membudget.Meter // of at
 }
 
 func denseSets[T setElem](t *tensor.Tensor) (*sets[T], error) {
@@ -73,8 +74,11 @@ func denseSets[T setElem](t *tensor.Tensor) (*sets[T], error) {
 		return nil, err
 	}
 	s, n := &sets[T]{groups: groups, at: map[int64][]T{}}, t.Dim(t.Rank()-1)
-	for i, vals := range slices.Collect(slices.Chunk(tensor.Values[T](t), max(n, 1))) {
-		s.at[int64(i)] = distinct(slices.Clone(vals))
+	group := int64(0)
+	for vals := range slices.Chunk(tensor.Values[T](t), max(n, 1)) {
+		s.meter.MustTakeEntry(0)
+		s.at[group] = distinct(membudget.AppendAll[T](nil, vals...))
+		group++
 	}
 	return s, nil
 }
@@ -100,7 +104,7 @@ func sparseSets[T setElem](ctx *kernel.Context, first int, validate bool) (*sets
 		return nil, err
 	}
 	groups, err := groupShape(dims)
-	return &sets[T]{groups, map[int64][]T{}, c}, err
+	return &sets[T]{groups: groups, at: map[int64][]T{}, sparse: c}, err
 }
 
 // fill reads the sets of the sparse tensor.
@@ -119,7 +123,10 @@ func (s *sets[T]) fill() error {
 		for d, size := range s.groups {
 			group = group*size + c.at(i)[d]
 		}
-		s.at[group] = append(s.at[group], v)
+		if len(s.at[group]) == 0 {
+			s.meter.MustTakeEntry(0)
+		}
+		s.at[group] = membudget.Append(s.at[group], v)
 	}
 	for g, vals := range s.at {
 		s.at[g] = distinct(vals)
@@ -157,17 +164,17 @@ func combine[T setElem](a, b []T, k keep) (out []T) {
 		switch {
 		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
 			if k.first {
-				out = append(out, a[0])
+				out = membudget.Append(out, a[0])
 			}
 			a = a[1:]
 		case len(a) == 0 || b[0] < a[0]:
 			if k.second {
-				out = append(out, b[0])
+				out = membudget.Append(out, b[0])
 			}
 			b = b[1:]
 		default:
 			if k.both {
-				out = append(out, a[0])
+				out = membudget.Append(out, a[0])
 			}
 			a, b = a[1:], b[1:]
 		}
@@ -218,10 +225,10 @@ func newSetOperation[T setElem](dense1, dense2 bool) kernel.New {
 func putSets[T setElem](ctx *kernel.Context, a, b *sets[T], k keep) error {
 	var groups []int64
 	for g := range a.at {
-		groups = append(groups, g)
+		groups = membudget.Append(groups, g)
 	}
 	for g := range b.at {
-		groups = append(groups, g)
+		groups = membudget.Append(groups, g)
 	}
 	var ix []int64
 	var vals []T
@@ -234,8 +241,8 @@ func putSets[T setElem](ctx *kernel.Context, a, b *sets[T], k keep) error {
 			rest /= a.groups[d]
 		}
 		for i, v := range set {
-			ix = append(append(ix, position...), int64(i))
-			vals = append(vals, v)
+			ix = membudget.Append(membudget.AppendAll(ix, position...), int64(i))
+			vals = membudget.Append(vals, v)
 		}
 	}
 	if err := putMatrix(ctx, 0, ix, len(vals), len(position)+1); err != nil {

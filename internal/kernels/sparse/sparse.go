@@ -183,7 +183,7 @@ func putVector(ctx *kernel.Context, i int, vals []int64) error {
 func (s *coo) rowsAt(order []int64) []int64 {
 	out := membudget.MakeCap[int64](len(order) * s.rank)
 	for _, i := range order {
-		out = append(out, s.at(int(i))...)
+		out = membudget.AppendAll(out, s.at(int(i))...)
 	}
 	return out
 }

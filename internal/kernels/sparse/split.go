@@ -105,7 +105,7 @@ func (s *coo) putBlock(ctx *kernel.Context, start, size []int64, indices, values
 			hit = hit && x >= start[d] && x-start[d] < size[d]
 		}
 		if hit {
-			order = append(order, int64(i))
+			order = membudget.Append(order, int64(i))
 		}
 	}
 	ix := s.rowsAt(order)

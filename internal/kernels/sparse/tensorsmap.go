@@ -47,9 +47,10 @@ func init() {
 type tensorsMap struct {
 	name string
 
-	mu   sync.Mutex // guards the fields below
-	next int64
-	held map[int64]*coo // the map owns the values
+	mu    sync.Mutex // guards the fields below
+	next  int64
+	held  map[int64]*coo  // the map owns the values
+	meter membudget.Meter // of held
 }
 
 // TypeName implements kernel.Resource.
@@ -79,6 +80,7 @@ func withMap(f func(*kernel.Context, *tensorsMap) error) kernel.New {
 func (m *tensorsMap) add(s *coo) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.meter.MustTakeEntry(0)
 	m.held[m.next] = s
 	m.next++
 	return m.next - 1
@@ -95,7 +97,7 @@ func (m *tensorsMap) take(handles []int64) (all []*coo, err error) {
 			return all, status.InvalidArgumentf("Unable to find SparseTensor: %d in map: %s", h, m.name)
 		}
 		delete(m.held, h)
-		all = append(all, s)
+		all = membudget.Append(all, s)
 	}
 	return all, nil
 }

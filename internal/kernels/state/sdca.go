@@ -314,12 +314,12 @@ func (o *sdca) order(b *batch, state []float32) []int {
 			continue
 		}
 		picked[i]++
-		order = append(order, i)
+		order = membudget.Append(order, i)
 	}
 	var unseen []int
 	for i, n := range picked {
 		if n == 0 {
-			unseen = append(unseen, i)
+			unseen = membudget.Append(unseen, i)
 		}
 	}
 	slices.SortStableFunc(unseen, func(i, j int) int {

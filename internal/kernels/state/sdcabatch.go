@@ -66,7 +66,9 @@ func (o *sdca) readSparse(ctx *kernel.Context, i int, g *sparseGroup, examples i
 		return status.InvalidArgumentf("%d sparse_indices for %d sparse_weights", len(indices), len(g.weights))
 	}
 	g.at = map[int64]int{}
+	var meter membudget.Meter
 	for j, feature := range indices {
+		meter.MustTakeEntry(0)
 		g.at[feature] = j
 	}
 	g.starts = membudget.Make[int](examples + 1)

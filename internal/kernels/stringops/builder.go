@@ -28,7 +28,7 @@ func newBuilder(dst []string) *builder {
 
 // next ends a string.
 func (b *builder) next() {
-	b.ends = append(b.ends, len(b.buf))
+	b.ends = membudget.Append(b.ends, len(b.buf))
 	if len(b.buf) >= blockSize {
 		b.flush()
 	}

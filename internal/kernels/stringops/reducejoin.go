@@ -142,7 +142,7 @@ func newSegmentJoin(c *kernel.Construction) (kernel.Kernel, error) {
 			if id < 0 || id >= n {
 				return status.InvalidArgumentf("segment_ids are not allowed to exceed num_segments or to have negative values.")
 			}
-			members[id] = append(members[id], i)
+			members[id] = membudget.Append(members[id], i)
 		}
 		vals, dst := tensor.Values[string](in), tensor.Values[string](out)
 		var meter membudget.Meter

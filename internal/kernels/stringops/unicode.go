@@ -159,7 +159,7 @@ func newDecode(c *kernel.Construction) (kernel.Kernel, error) {
 			if err != nil {
 				return err
 			}
-			splits = append(splits, int64(len(chars)))
+			splits = membudget.Append(splits, int64(len(chars)))
 		}
 		out, err := ctx.Allocate(0, tensor.Shape{int64(len(splits))})
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -58,7 +59,7 @@ func (p *parsed[T]) add(line string, columns []string, number int64) error {
 	if err != nil {
 		return status.InvalidArgumentf("Field %s in line %d is not a valid %v.", line, number, tensor.DTypeOf[T]())
 	}
-	p.vals = append(p.vals, v)
+	p.vals = membudget.Append(p.vals, v)
 	return nil
 }
 
@@ -71,7 +72,7 @@ type numbered struct {
 }
 
 func (n *numbered) add(_ string, _ []string, number int64) error {
-	n.vals = append(n.vals, number+n.offset)
+	n.vals = membudget.Append(n.vals, number+n.offset)
 	return nil
 }
 

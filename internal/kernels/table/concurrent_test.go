@@ -82,14 +82,14 @@ func checkTens(t *testing.T, keys, values tensor.Tensor) {
 func TestReuseOfFreeBuckets(t *testing.T) {
 	l := layout{keyType: tensor.Int64, valueType: tensor.Int64}
 	empty, deleted := tensor.Scalar[int64](-1), tensor.Scalar[int64](-2)
-	d, err := newDenseOf[int64](l, &empty, &deleted, 0.8, 8)
+	d, err := newDenseOf[int64](nil, l, &empty, &deleted, 0.8, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// keys with equal hashes
 	keys, values := tensor.Vector[int64](1, 9), tensor.Vector[int64](10, 90)
 	first, second, changed := tensor.Vector[int64](1), tensor.Vector[int64](9), tensor.Vector[int64](91)
-	for _, err := range []error{d.insert(&keys, &values), d.remove(&first), d.insert(&second, &changed)} {
+	for _, err := range []error{d.insert(nil, &keys, &values), d.remove(nil, &first), d.insert(nil, &second, &changed)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestReuseOfFreeBuckets(t *testing.T) {
 func TestImportOfFullBuckets(t *testing.T) {
 	l := layout{keyType: tensor.Int64, valueType: tensor.Int64}
 	empty, deleted := tensor.Scalar[int64](-1), tensor.Scalar[int64](-2)
-	d, err := newDense(l, &empty, &deleted, 0.999, 4)
+	d, err := newDense(nil, l, &empty, &deleted, 0.999, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,17 +116,17 @@ func TestImportOfFullBuckets(t *testing.T) {
 		for i := range tensor.Values[int64](&keys) {
 			tensor.Values[int64](&keys)[i] = int64(i)
 		}
-		if err := d.replace(&keys, &keys); err != nil || d.size() != int(n) {
+		if err := d.replace(nil, &keys, &keys); err != nil || d.size() != int(n) {
 			t.Fatalf("import of %d: %v, size %d", n, err, d.size())
 		}
 		out, key, none := tensor.Vector[int64](0), tensor.Vector[int64](100), tensor.Scalar[int64](-1)
 		if err := d.find(&out, &key, &none); err != nil || tensor.Values[int64](&out)[0] != -1 {
 			t.Errorf("find among %d: %v, %v", n, out, err)
 		}
-		_ = d.insert(&key, &none) // may fail if the number of buckets is not a power of two
+		_ = d.insert(nil, &key, &none) // may fail if the number of buckets is not a power of two
 	}
 	keys, _ := tensor.Zeros(tensor.Int64, tensor.Shape{0, 1})
-	if err := d.replace(&keys, &keys); err == nil {
+	if err := d.replace(nil, &keys, &keys); err == nil {
 		t.Error("a table without buckets")
 	}
 }

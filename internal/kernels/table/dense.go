@@ -5,6 +5,8 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
+	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -23,6 +25,7 @@ type dense[K key] struct {
 	buckets tensor.Tensor
 	values  column // one row for each bucket
 	entries int
+	text    *membudget.Holding // of keys
 }
 
 // marker is a reserved key that no entry may have.
@@ -32,28 +35,28 @@ type marker[K key] struct {
 }
 
 // newDenseOf returns a table with empty buckets.
-func newDenseOf[K key](l layout, empty, deleted *tensor.Tensor, maxLoad float32, buckets int) (contents, error) {
+func newDenseOf[K key](a *membudget.Account, l layout, empty, deleted *tensor.Tensor, maxLoad float32, buckets int) (contents, error) {
 	d := &dense[K]{
-		layout: l, width: empty.NumElements(), maxLoad: maxLoad,
+		text: membudget.NewHolding(), layout: l, width: empty.NumElements(), maxLoad: maxLoad,
 		empty:   marker[K]{"empty_key", slices.Clone(tensor.Values[K](empty))},
 		deleted: marker[K]{"deleted_key", slices.Clone(tensor.Values[K](deleted))},
 	}
 	if slices.Equal(d.empty.key, d.deleted.key) {
 		return nil, status.InvalidArgumentf("Empty and deleted keys cannot be equal")
 	}
-	return d, d.allocate(buckets)
+	return d, d.allocate(a, buckets)
 }
 
 // allocate replaces the buckets with n empty ones.
-func (d *dense[K]) allocate(n int) error {
+func (d *dense[K]) allocate(a *membudget.Account, n int) error {
 	if n < 4 || n&(n-1) != 0 {
 		return status.InvalidArgumentf("Number of buckets must be at least 4 and a power of 2, got: %d", n)
 	}
-	buckets, err := tensor.Alloc(d.keyType, tensor.Shape{int64(n), int64(d.width)})
+	buckets, err := resource.Zeros(a, d.keyType, tensor.Shape{int64(n), int64(d.width)})
 	if err != nil {
 		return err
 	}
-	values, err := newColumn(d.valueType, n, d.valueShape.NumElements())
+	values, err := newColumn(a, d.valueType, n, d.valueShape.NumElements())
 	if err != nil {
 		buckets.Release()
 		return err
@@ -68,6 +71,8 @@ func (d *dense[K]) allocate(n int) error {
 }
 
 func (d *dense[K]) size() int { return d.entries }
+
+func (d *dense[K]) close() { d.text.End() }
 
 // probe returns the bucket of a key and the first free bucket for it. Either is -1 if there is
 // none.
@@ -145,19 +150,25 @@ func (d *dense[K]) find(out, keys, defaults *tensor.Tensor) error {
 	return nil
 }
 
-func (d *dense[K]) insert(keys, values *tensor.Tensor) error {
+func (d *dense[K]) insert(a *membudget.Account, keys, values *tensor.Tensor) error {
 	elems, n, err := d.read(keys)
 	if err != nil {
 		return err
 	}
-	if err := d.grow(d.entries + n); err != nil {
+	if err := d.grow(a, d.entries+n); err != nil {
 		return err
 	}
-	return d.store(elems, values, n)
+	text := textOf(keys)
+	if err := resource.Hold(d.text, a, text); err != nil {
+		return err
+	}
+	added, err := d.store(a, elems, values, n)
+	d.text.Shrink(text - added)
+	return err
 }
 
 // grow ensures capacity for n entries.
-func (d *dense[K]) grow(n int) error {
+func (d *dense[K]) grow(a *membudget.Account, n int) error {
 	room := d.buckets.Dim(0)
 	for float32(n) > float32(room)*d.maxLoad && room > 0 {
 		room *= 2
@@ -166,28 +177,29 @@ func (d *dense[K]) grow(n int) error {
 		return nil
 	}
 	old := *d
-	if err := d.allocate(room); err != nil {
+	if err := d.allocate(a, room); err != nil {
 		return err
 	}
-	err := d.store(tensor.Values[K](&old.buckets), &old.values.t, old.buckets.Dim(0))
+	_, err := d.store(a, tensor.Values[K](&old.buckets), &old.values.t, old.buckets.Dim(0))
 	old.buckets.Release()
 	old.values.t.Release()
 	return err
 }
 
-// store inserts or updates n entries. It skips marker keys.
-func (d *dense[K]) store(keys []K, values *tensor.Tensor, n int) error {
+// store inserts or updates n entries, and returns the number of bytes of the keys that are new. It
+// skips marker keys.
+func (d *dense[K]) store(a *membudget.Account, keys []K, values *tensor.Tensor, n int) (added int64, err error) {
 	l, err := gatherscatter.NewList(n)
 	defer l.Release()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if err := d.values.own(); err != nil {
-		return err
+	if err := d.values.own(a); err != nil {
+		return 0, err
 	}
-	own, err := kernel.Writable(&d.buckets)
+	own, err := d.writable(a)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	buckets := tensor.Values[K](own)
 	for i := range n {
@@ -199,24 +211,42 @@ func (d *dense[K]) store(keys []K, values *tensor.Tensor, n int) error {
 		bucket, free := d.probe(buckets, key)
 		if bucket < 0 {
 			if free < 0 {
-				return status.Internalf("Internal error in MutableDenseHashTable insert")
+				return added, status.Internalf("Internal error in MutableDenseHashTable insert")
 			}
 			bucket = free
 			copy(buckets[bucket*d.width:], key)
 			d.entries++
+			if d.keyType == tensor.String {
+				added += textIn(key)
+			}
 		}
 		l.Rows[i] = int64(bucket)
 	}
 	d.values.set(l, values)
-	return nil
+	return added, nil
 }
 
-func (d *dense[K]) remove(keys *tensor.Tensor) error {
+// writable returns the buckets after a copy if they are shared.
+func (d *dense[K]) writable(a *membudget.Account) (*tensor.Tensor, error) {
+	if !isCounted(&d.buckets) {
+		return &d.buckets, nil
+	}
+	t, err := kernel.Writable(&d.buckets)
+	if err != nil || a == nil {
+		return t, err
+	}
+	if over := membudget.ChargeTensor(t, a); over != nil {
+		return nil, status.ResourceExhaustedf("%s", over.Message(int64(len(t.Bytes()))))
+	}
+	return t, nil
+}
+
+func (d *dense[K]) remove(a *membudget.Account, keys *tensor.Tensor) error {
 	elems, n, err := d.read(keys)
 	if err != nil {
 		return err
 	}
-	own, err := kernel.Writable(&d.buckets)
+	own, err := d.writable(a)
 	if err != nil {
 		return err
 	}
@@ -225,13 +255,16 @@ func (d *dense[K]) remove(keys *tensor.Tensor) error {
 		if bucket, _ := d.probe(buckets, elems[i*d.width:(i+1)*d.width]); bucket >= 0 {
 			copy(buckets[bucket*d.width:], d.deleted.key)
 			d.entries--
+			if d.keyType == tensor.String {
+				d.text.Shrink(textIn(elems[i*d.width : (i+1)*d.width]))
+			}
 		}
 	}
 	return nil
 }
 
 // replace sets the buckets to those returned by export.
-func (d *dense[K]) replace(keys, values *tensor.Tensor) error {
+func (d *dense[K]) replace(_ *membudget.Account, keys, values *tensor.Tensor) error {
 	if err := d.checkKeys(keys); err != nil {
 		return err
 	}
@@ -241,13 +274,17 @@ func (d *dense[K]) replace(keys, values *tensor.Tensor) error {
 	if want := (tensor.Shape{int64(keys.Dim(0)), int64(d.values.width())}); !values.Shape().Equal(want) {
 		return wrongValues(want, values)
 	}
+	buckets, rows, err := sharePair(keys, values)
+	if err != nil {
+		return err
+	}
 	d.buckets.Release()
 	d.values.t.Release()
-	d.buckets, d.values = keys.Retain(), column{t: values.Retain(), n: values.Dim(0)}
+	d.buckets, d.values = buckets, column{t: rows, n: rows.Dim(0)}
 	d.entries = 0
-	buckets := tensor.Values[K](keys)
-	for i := 0; i < len(buckets); i += d.width {
-		if !d.isMarker(buckets[i : i+d.width]) {
+	all := tensor.Values[K](keys)
+	for i := 0; i < len(all); i += d.width {
+		if !d.isMarker(all[i : i+d.width]) {
 			d.entries++
 		}
 	}
@@ -255,5 +292,16 @@ func (d *dense[K]) replace(keys, values *tensor.Tensor) error {
 }
 
 func (d *dense[K]) export() (keys, values tensor.Tensor, err error) {
-	return d.buckets.Retain(), d.values.t.Retain(), nil
+	return sharePair(&d.buckets, &d.values.t)
+}
+
+// sharePair calls share for two tensors.
+func sharePair(x, y *tensor.Tensor) (a, b tensor.Tensor, err error) {
+	if a, err = share(x); err != nil {
+		return a, b, err
+	}
+	if b, err = share(y); err != nil {
+		a.Release()
+	}
+	return a, b, err
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -31,11 +32,11 @@ func (f *fixed) find(out, keys, defaults *tensor.Tensor) error {
 	return f.get(out, keys, defaults, false)
 }
 
-func (f *fixed) insert(_, _ *tensor.Tensor) error {
+func (f *fixed) insert(*membudget.Account, *tensor.Tensor, *tensor.Tensor) error {
 	return status.Unimplementedf("Insert not supported by InitializableLookupTable implementations")
 }
 
-func (f *fixed) remove(*tensor.Tensor) error {
+func (f *fixed) remove(*membudget.Account, *tensor.Tensor) error {
 	return status.Unimplementedf("Remove not supported by InitializableLookupTable implementations")
 }
 
@@ -47,7 +48,7 @@ func (f *fixed) export() (keys, values tensor.Tensor, err error) {
 }
 
 // replace initializes the table. Initializing it again with the same number of keys has no effect.
-func (f *fixed) replace(keys, values *tensor.Tensor) error {
+func (f *fixed) replace(a *membudget.Account, keys, values *tensor.Tensor) error {
 	if err := f.checkPairs(keys, values); err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func (f *fixed) replace(keys, values *tensor.Tensor) error {
 	if f.ready {
 		return f.checkFilledAgain(keys.NumElements())
 	}
-	err := f.refill(keys, values, func(numbers []int64) error { return checkUnique(keys, values, numbers) })
+	err := f.refill(a, keys, values, func(numbers []int64) error { return checkUnique(keys, values, numbers) })
 	f.ready = err == nil
 	return err
 }
@@ -75,7 +76,7 @@ func checkUnique(keys, values *tensor.Tensor, numbers []int64) error {
 	var first []int // position of the first occurrence of each key
 	for i, number := range numbers {
 		if int(number) == len(first) {
-			first = append(first, i)
+			first = membudget.Append(first, i)
 			continue
 		}
 		if at := first[number]; !equal(values, at, i) {

@@ -3,6 +3,7 @@ package table
 import (
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -96,7 +97,7 @@ func newFromFile(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		return v.fill(files, t, name)
+		return v.fill(resource.Account(ctx), files, t, name)
 	})(c)
 }
 
@@ -104,8 +105,8 @@ func newFromFile(c *kernel.Construction) (kernel.Kernel, error) {
 func (t *Table) Types() (key, value tensor.DType) { return t.keyType, t.valueType }
 
 // Initialize fills an immutable table with vectors of keys and values, unless it is already
-// initialized.
-func (t *Table) Initialize(keys, values *tensor.Tensor) error {
+// initialized. The account, which may be nil, pays for it.
+func (t *Table) Initialize(a *membudget.Account, keys, values *tensor.Tensor) error {
 	f, err := t.fixed()
 	if err != nil {
 		return err
@@ -115,5 +116,5 @@ func (t *Table) Initialize(keys, values *tensor.Tensor) error {
 	if f.ready {
 		return nil
 	}
-	return f.replace(keys, values)
+	return f.replace(a, keys, values)
 }

@@ -1,6 +1,8 @@
 package table
 
 import (
+	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -31,18 +33,18 @@ func createDense(ctx *kernel.Context, c *kernel.Construction) (contents, layout,
 		return nil, l, status.InvalidArgumentf("Empty and deleted keys must have same shape, got shapes: %v and %v",
 			empty.Shape(), deleted.Shape())
 	}
-	t, err := newDense(l, empty, deleted, maxLoad, c.Attrs.Int("initial_num_buckets"))
+	t, err := newDense(resource.Account(ctx), l, empty, deleted, maxLoad, c.Attrs.Int("initial_num_buckets"))
 	return t, l, err
 }
 
-func newDense(l layout, empty, deleted *tensor.Tensor, maxLoad float32, buckets int) (contents, error) {
+func newDense(a *membudget.Account, l layout, empty, deleted *tensor.Tensor, maxLoad float32, buckets int) (contents, error) {
 	switch l.keyType {
 	case tensor.Int32:
-		return newDenseOf[int32](l, empty, deleted, maxLoad, buckets)
+		return newDenseOf[int32](a, l, empty, deleted, maxLoad, buckets)
 	case tensor.Int64:
-		return newDenseOf[int64](l, empty, deleted, maxLoad, buckets)
+		return newDenseOf[int64](a, l, empty, deleted, maxLoad, buckets)
 	case tensor.String:
-		return newDenseOf[string](l, empty, deleted, maxLoad, buckets)
+		return newDenseOf[string](a, l, empty, deleted, maxLoad, buckets)
 	}
 	return nil, wrongKeyType(l.keyType)
 }

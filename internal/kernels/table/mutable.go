@@ -2,6 +2,8 @@ package table
 
 import (
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
+	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -12,16 +14,20 @@ type mutable struct {
 	layout
 	keys   index
 	values column
+	text   *membudget.Holding // of keys and values
 }
 
 func newMutable(l layout) (*mutable, error) {
-	keys, err := newIndex(l.keyType)
+	text := membudget.NewHolding()
+	keys, err := newIndex(l.keyType, text)
 	if err != nil {
 		return nil, err
 	}
-	values, err := newColumn(l.valueType, 0, l.valueShape.NumElements())
-	return &mutable{layout: l, keys: keys, values: values}, err
+	values, err := newColumn(nil, l.valueType, 0, l.valueShape.NumElements())
+	return &mutable{layout: l, keys: keys, values: values, text: text}, err
 }
+
+func (m *mutable) close() { m.text.End() }
 
 func (m *mutable) size() int { return m.keys.len() }
 
@@ -40,59 +46,75 @@ func (m *mutable) get(out, keys, defaults *tensor.Tensor, perKey bool) error {
 	return nil
 }
 
-func (m *mutable) insert(keys, values *tensor.Tensor) error { return m.put(keys, values, nil) }
+func (m *mutable) insert(a *membudget.Account, keys, values *tensor.Tensor) error {
+	return m.put(a, keys, values, nil)
+}
 
 // put stores values. If check is not nil, it is first called with the numbers of the keys. If it
 // fails, the new keys are left without values.
-func (m *mutable) put(keys, values *tensor.Tensor, check func(numbers []int64) error) error {
+func (m *mutable) put(a *membudget.Account, keys, values *tensor.Tensor, check func(numbers []int64) error) error {
 	l, err := gatherscatter.NewList(keys.NumElements())
 	defer l.Release()
 	if err != nil {
 		return err
 	}
-	if err := m.values.reserve(m.keys.len() + keys.NumElements()); err != nil {
+	if err := m.values.own(a); err != nil {
 		return err
 	}
-	if err := m.values.own(); err != nil {
+	text := textOf(values)
+	if err := resource.Hold(m.text, a, text); err != nil {
 		return err
 	}
-	m.keys.add(keys, l.Rows)
+	if err := m.keys.add(a, keys, l.Rows); err != nil {
+		m.text.Shrink(text)
+		return err
+	}
+	if err := m.values.reserve(a, m.keys.len()); err != nil {
+		m.text.Shrink(text)
+		m.keys.truncate(m.values.n)
+		return err
+	}
 	m.values.n = m.keys.len()
 	if check != nil {
 		if err := check(l.Rows); err != nil {
 			return err
 		}
 	}
-	m.values.set(l, values)
+	m.text.Shrink(m.values.set(l, values))
 	return nil
 }
 
-func (m *mutable) remove(keys *tensor.Tensor) error {
-	err := m.values.own()
+func (m *mutable) remove(a *membudget.Account, keys *tensor.Tensor) error {
+	err := m.values.own(a)
 	if err == nil {
-		m.keys.remove(keys, m.values.drop)
+		err = m.keys.remove(a, keys, func(number int) { m.text.Shrink(m.values.drop(number)) })
+	}
+	if err == nil && m.values.isSparse() {
+		_ = m.values.resize(a, 2*m.values.n) // without memory for a smaller tensor the larger one stays
 	}
 	return err
 }
 
-func (m *mutable) replace(keys, values *tensor.Tensor) error {
+func (m *mutable) replace(a *membudget.Account, keys, values *tensor.Tensor) error {
 	if err := m.checkPairs(keys, values); err != nil {
 		return err
 	}
-	return m.refill(keys, values, nil)
+	return m.refill(a, keys, values, nil)
 }
 
 // refill replaces the contents with keys and values. If check fails, as in put, the contents are
 // unchanged.
-func (m *mutable) refill(keys, values *tensor.Tensor, check func(numbers []int64) error) error {
+func (m *mutable) refill(a *membudget.Account, keys, values *tensor.Tensor, check func(numbers []int64) error) error {
 	fresh, err := newMutable(m.layout)
-	if err == nil {
-		err = fresh.put(keys, values, check)
-	}
 	if err != nil {
 		return err
 	}
-	m.values.t.Release()
+	err = fresh.put(a, keys, values, check)
+	if err != nil {
+		fresh.release()
+		return err
+	}
+	m.release()
 	*m = *fresh
 	return nil
 }
@@ -102,7 +124,17 @@ func (m *mutable) export() (keys, values tensor.Tensor, err error) {
 	if values, err = m.values.export(shape); err != nil {
 		return keys, values, err
 	}
-	return m.keys.export(), values, nil
+	if keys, err = m.keys.export(); err != nil {
+		values.Release()
+	}
+	return keys, values, err
+}
+
+// release frees the memory. The contents must not be used afterwards.
+func (m *mutable) release() {
+	m.keys.release()
+	m.values.t.Release()
+	m.text.End()
 }
 
 func createMutable(_ *kernel.Context, c *kernel.Construction) (contents, layout, error) {

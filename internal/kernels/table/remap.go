@@ -99,5 +99,5 @@ func (r *remapping) oldLines(files fileio.Files, path string) (*fixed, error) {
 		return nil, err
 	}
 	f := &fixed{mutable: *m}
-	return f, f.replace(&words, &numbers)
+	return f, f.replace(nil, &words, &numbers)
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -41,13 +42,20 @@ type contents interface {
 	// find sets out to the values of keys. An absent key has a default value; defaults holds one
 	// for all keys or one for each.
 	find(out, keys, defaults *tensor.Tensor) error
-	insert(keys, values *tensor.Tensor) error
-	remove(keys *tensor.Tensor) error
+	// The account, which may be nil, pays for what the table takes. If a table cannot grow, its
+	// contents are unchanged.
+	insert(a *membudget.Account, keys, values *tensor.Tensor) error
+	remove(a *membudget.Account, keys *tensor.Tensor) error
 	// replace sets the contents to keys and values in the form returned by export.
-	replace(keys, values *tensor.Tensor) error
+	replace(a *membudget.Account, keys, values *tensor.Tensor) error
 	// export returns keys and values, which the table may share until it changes.
 	export() (keys, values tensor.Tensor, err error)
+	// close ends charges of memory that is in no tensor. The table may be used until it is garbage.
+	close()
 }
+
+// Close implements kernel.Closer. It is called when the table is not found by name any longer.
+func (t *Table) Close() { t.contents.close() }
 
 // checkKeys checks the shape of a tensor of keys.
 func (l *layout) checkKeys(keys *tensor.Tensor) error {

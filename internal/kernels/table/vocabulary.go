@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -42,7 +43,7 @@ func fileName(ctx *kernel.Context, i int, input, what string) (string, error) {
 
 // fill initializes a table from a file. Operations on the table are not blocked while the file is
 // read. A concurrent second initialization finds the table filled.
-func (v *vocabulary) fill(files fileio.Files, t *Table, path string) error {
+func (v *vocabulary) fill(a *membudget.Account, files fileio.Files, t *Table, path string) error {
 	_, err := t.fixed()
 	if err == nil {
 		err = v.check(&t.layout)
@@ -54,7 +55,7 @@ func (v *vocabulary) fill(files fileio.Files, t *Table, path string) error {
 	if err != nil {
 		return err
 	}
-	return t.Initialize(&keys, &values)
+	return t.Initialize(a, &keys, &values)
 }
 
 // check compares the columns with the dtypes they are parsed to.
@@ -106,6 +107,7 @@ type reader struct {
 	in           *bufio.Reader
 	lines, bytes int64 // read so far
 	keys, values cells
+	meter        membudget.Meter // of the text of lines
 }
 
 // next reads a line. It returns io.EOF at the end or after the requested number of lines.
@@ -142,6 +144,7 @@ func (r *reader) next() error {
 // line returns the next line without its terminator.
 func (r *reader) line() (string, error) {
 	line, err := r.in.ReadString('\n')
+	r.meter.MustTake(len(line))
 	r.bytes += int64(len(line))
 	if err != nil && (line == "" || !errors.Is(err, io.EOF)) {
 		if errors.Is(err, io.EOF) {

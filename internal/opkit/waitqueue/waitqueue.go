@@ -19,6 +19,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -203,7 +204,11 @@ func (q *Queue) advance(over []*waiter) (_ []*waiter, progress bool) {
 // to try it may belong to another step.
 func (w *waiter) attempt() (outcome Outcome, err error) {
 	defer func() {
-		if v := recover(); v != nil {
+		switch v := recover().(type) {
+		case nil:
+		case *membudget.Exceeded:
+			err = status.ResourceExhaustedf("OOM when allocating %d bytes for a queued operation", v.Bytes)
+		default:
 			err = status.Internalf("panic in a queued operation: %v", v)
 		}
 		if err != nil {

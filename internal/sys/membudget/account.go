@@ -2,6 +2,8 @@ package membudget
 
 import (
 	"fmt"
+	"runtime"
+	"sync"
 	"sync/atomic"
 )
 
@@ -113,7 +115,91 @@ func (c *Charge) End() {
 	if c.ended.Swap(true) {
 		return
 	}
-	for a := c.account; a != nil; a = a.parent {
-		a.used.Add(-c.bytes)
+	c.account.giveBack(c.bytes)
+}
+
+// Holding is the memory of a resource that is in no tensor, such as the text of the keys of a
+// table. Each part is charged to the account that has asked for it. It may be used concurrently.
+// The zero Holding is empty. A garbage collection of the owner, or End, gives everything back.
+type Holding struct{ parts *holdingParts }
+
+type holdingParts struct {
+	mu    sync.Mutex
+	all   []holdingPart // guarded by mu
+	ended bool          // guarded by mu
+}
+
+// holdingPart is what one account pays.
+type holdingPart struct {
+	account *Account
+	bytes   int64
+}
+
+// NewHolding returns an empty Holding.
+func NewHolding() *Holding {
+	h := &Holding{parts: &holdingParts{}}
+	runtime.AddCleanup(h, (*holdingParts).end, h.parts)
+	return h
+}
+
+// Grow charges n bytes more to the owner of the account of a step, which may be nil, and to the
+// accounts above it. If one of them would exceed its limit, it returns that one and charges nothing.
+func (h *Holding) Grow(step *Account, n int64) *Account {
+	a := step.Owner()
+	if a == nil || n == 0 {
+		return nil
+	}
+	p := h.parts
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return nil
+	}
+	if over := a.charge(n); over != nil {
+		return over
+	}
+	for i := range p.all {
+		if p.all[i].account == a {
+			p.all[i].bytes += n
+			return nil
+		}
+	}
+	p.all = append(p.all, holdingPart{a, n})
+	return nil
+}
+
+// Shrink gives n bytes back, first those that were charged last.
+func (h *Holding) Shrink(n int64) {
+	p := h.parts
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for n > 0 && len(p.all) > 0 {
+		last := &p.all[len(p.all)-1]
+		part := min(n, last.bytes)
+		last.account.giveBack(part)
+		last.bytes -= part
+		n -= part
+		if last.bytes == 0 {
+			p.all = p.all[:len(p.all)-1]
+		}
+	}
+}
+
+// End gives everything back. Later calls have no effect.
+func (h *Holding) End() { h.parts.end() }
+
+func (p *holdingParts) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, part := range p.all {
+		part.account.giveBack(part.bytes)
+	}
+	p.all, p.ended = nil, true
+}
+
+// giveBack ends a charge of n bytes.
+func (a *Account) giveBack(n int64) {
+	for ; a != nil; a = a.parent {
+		a.used.Add(-n)
 	}
 }

@@ -152,11 +152,27 @@ func makeLarge[T any](n int) []T {
 }
 
 // Append appends a value to s. It panics with an [*Exceeded] if s must grow and there is no memory.
+// It is as fast as append where s need not grow.
 func Append[T any](s []T, v T) []T {
-	if size := uintptr(cap(s)) * unsafe.Sizeof(v); len(s) == cap(s) && size >= minMade {
-		MustTake(2 * int64(size))
+	if len(s) == cap(s) {
+		takeGrowth[T](2 * cap(s))
 	}
 	return append(s, v)
+}
+
+// AppendAll appends values to s, as [Append] does.
+func AppendAll[T any](s []T, v ...T) []T {
+	if n := len(s) + len(v); n > cap(s) {
+		takeGrowth[T](max(n, 2*cap(s)))
+	}
+	return append(s, v...)
+}
+
+// takeGrowth asks for n elements of a slice that grows.
+func takeGrowth[T any](n int) {
+	if size := int64(n) * int64(unsafe.Sizeof(*new(T))); size >= minMade {
+		MustTake(size)
+	}
 }
 
 // minMade is the smallest slice, in bytes, that Make counts. The next reading finds smaller ones.
@@ -249,6 +265,14 @@ func (m *Meter) Take(n int) bool {
 	n, m.pending = int(m.pending), 0
 	return Take(int64(n))
 }
+
+// MustTakeEntry asks for the memory of a new entry of a map, with n bytes that its key and value
+// refer to. It panics as [Make] does.
+func (m *Meter) MustTakeEntry(n int) { m.MustTake(mapEntry + n) }
+
+// mapEntry is the memory of an entry of a map with small keys and values, in bytes: slots of 16 to
+// 32 bytes of which 7/16 are used after a map has grown, and the smaller map that it grew from.
+const mapEntry = 96
 
 // MustTake is Take that panics with an [*Exceeded], as [Make] does.
 func (m *Meter) MustTake(n int) {
