@@ -2,6 +2,7 @@ package peer
 
 import (
 	"hash/fnv"
+	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -15,11 +16,21 @@ const (
 	fieldClusterText protowire.Number = 1001 // of GetStatusResponse: the task's, if it is another
 )
 
-// HashCluster returns the hash by which tasks compare a cluster specification.
+// HashCluster returns the hash by which tasks compare a cluster specification. It is the sum of the
+// hashes of its tasks. A hash of the specification as text needs the tasks in order, which took 2 %
+// of the time to create a session on 100 tasks.
 func HashCluster(spec cluster.Spec) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(spec.String()))
-	return h.Sum64()
+	var sum uint64
+	var entry []byte
+	for name, job := range spec {
+		for index, address := range job {
+			entry = strconv.AppendInt(append(append(entry[:0], name...), ':'), int64(index), 10)
+			h := fnv.New64a()
+			_, _ = h.Write(append(append(entry, ' '), address...))
+			sum += h.Sum64()
+		}
+	}
+	return sum
 }
 
 // AskCluster adds the hash of the caller's cluster specification to a request.
