@@ -11,7 +11,7 @@ import (
 // not read the GOAWAY before.
 func TestCallAfterIdleTimeout(t *testing.T) {
 	s, l := newServer(map[string]func(*Call){"/s/Echo": echo})
-	s.Limits.Idle = 4 * time.Millisecond
+	s.Limits.Idle = 30 * time.Millisecond
 	startServer(t, s, l)
 	c := NewClient("x", func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", l.Addr().String())
