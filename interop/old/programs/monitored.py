@@ -55,10 +55,12 @@ with tf.train.MonitoredTrainingSession(
     config=config,
 ) as sess:
     print("ready")
+    shown = -1
     while not sess.should_stop():
         c = rng.randint(5, size=30)
         feed = {x: centres[c] + 0.4 * rng.randn(30, 6, 6, 1), y: c}
         _, value, k = sess.run([train, loss, step], feed)
-        if k % 10 == 0:
+        if k // 10 > shown:  # the other worker counts steps, too
+            shown = k // 10
             print("step %d loss %.4f" % (k, value))
 print("done")
