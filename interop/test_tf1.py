@@ -279,6 +279,6 @@ def add(name, python, release, without):
 
 QUICK = {"test_tf1_hello", "test_tf1_sync_replicas", "test_tf1_target"}
 add("TF1", sys.executable, (2, 21), {t for t in vars(Programs) if t.startswith("test_")} - QUICK)
-for path in os.environ.get("TENSORFLOWS", "").split():
+for path in map(os.path.abspath, os.environ.get("TENSORFLOWS", "").split()):
     number = release_of(path)
     add("TF1[%d.%d]" % number, path, number, unsuited(number))
