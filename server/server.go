@@ -59,7 +59,7 @@ type Server struct {
 	memory      reclaimer
 	files       *fileio.FS          // files of the operations
 	grace       time.Duration       // time for steps to end when the context of Run has ended
-	exitWithJob time.Duration       // time for which the job must be over before Run ends; 0 to stay
+	exitWithJob time.Duration       // time from the job's end to that of Run; 0 to stay
 	receives    *rpc.ReceiveLimiter // limiter of all connections of the task
 	conns       *rpc.Connections
 	// connections for large tensors, so that other calls do not wait for them

@@ -34,7 +34,7 @@ type ring struct {
 	more    op.Output   // fed with 1 if the worker has another batch, otherwise 0
 	all     op.Output   // number of workers that have another batch
 	start   *graph.Node // copies the variables of the chief
-	mix     *graph.Node // averages the variables that are not trained, such as moving averages; may be nil
+	mix     *graph.Node // averages variables that are not trained (moving averages); or nil
 	sums    exchange    // adds up vectors
 	votes   exchange    // adds up vectors of one element; the sizes of an operation never change
 	most    exchange    // takes the largest elements of vectors
@@ -210,7 +210,7 @@ func (h *onceHook) AfterCreateSession(context.Context, Session, *Coordinator) er
 	return nil
 }
 
-// upcoming is a batch of which it is known whether another one follows.
+// upcoming is a batch and whether another one follows.
 type upcoming struct {
 	batch []tensor.Tensor
 	more  bool

@@ -92,8 +92,8 @@ func TestAllReduce(t *testing.T) {
 	}
 }
 
-// TestAllReduceResume trains on data of different sizes, twice, with checkpoints: an epoch ends with
-// the smaller part, the moving averages agree, and the second call continues.
+// TestAllReduceResume trains on data of different sizes, twice, with checkpoints: an epoch ends
+// with the smaller part, the moving averages agree, and the second call continues.
 func TestAllReduceResume(t *testing.T) {
 	dir := t.TempDir()
 	for _, epochs := range []int{2, 5} {

@@ -60,8 +60,8 @@ func (i *interrupts) release() {
 	})
 }
 
-// releaseSignals leaves signals to a command that handles them itself, and returns the number of one
-// that has arrived before, 0 if there was none. The context of the command ends.
+// releaseSignals leaves signals to a command that handles them itself, and returns the number of
+// one that has arrived before, 0 if there was none. The context of the command ends.
 func releaseSignals(ctx context.Context) int {
 	if i, ok := ctx.Value(interruptsKey{}).(*interrupts); ok {
 		return i.stop()

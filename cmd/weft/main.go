@@ -11,8 +11,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Exit statuses. Cluster managers decide by the status whether to restart a task: a status from 1 to
-// 127 means an error that a restart does not fix. Go itself ends a process with 2 after a panic.
+// Exit statuses. Cluster managers decide by the status whether to restart a task: a status from 1
+// to 127 means an error that a restart does not fix. Go itself ends a process with 2 after a panic.
 const (
 	exitFault  = 1   // the command failed
 	exitUsage  = 64  // the command line is wrong

@@ -144,7 +144,7 @@ func (c *column) export(shape tensor.Shape) (tensor.Tensor, error) {
 }
 
 // isCounted reports whether the buffer of a tensor counts its references. Strings, handles and
-// variants are not counted, so a table never shares them: it could not tell when it may change them.
+// variants are not counted, so a table never shares them: it could not tell when to change them.
 func isCounted(t *tensor.Tensor) bool { return t.DType().Size() > 0 }
 
 // share returns a reference to a tensor, or a copy if references are not counted.

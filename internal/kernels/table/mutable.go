@@ -90,7 +90,8 @@ func (m *mutable) remove(a *membudget.Account, keys *tensor.Tensor) error {
 		err = m.keys.remove(a, keys, func(number int) { m.text.Shrink(m.values.drop(number)) })
 	}
 	if err == nil && m.values.isSparse() {
-		_ = m.values.resize(a, 2*m.values.n) // without memory for a smaller tensor the larger one stays
+		// Without memory for a smaller tensor the larger one stays.
+		_ = m.values.resize(a, 2*m.values.n)
 	}
 	return err
 }

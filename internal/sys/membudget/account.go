@@ -102,7 +102,8 @@ type Charge struct {
 }
 
 // Charge charges n bytes to a, which is not nil, and to the accounts above it. If one of them would
-// exceed its limit, it returns that one and charges nothing.
+// exceed its limit, it returns that one, and nothing is
+// charged.
 func (a *Account) Charge(n int64) (*Charge, *Account) {
 	if over := a.charge(n); over != nil {
 		return nil, over
@@ -143,7 +144,8 @@ func NewHolding() *Holding {
 }
 
 // Grow charges n bytes more to the owner of the account of a step, which may be nil, and to the
-// accounts above it. If one of them would exceed its limit, it returns that one and charges nothing.
+// accounts above it. If one of them would exceed its limit, it returns that one, and nothing is
+// charged.
 func (h *Holding) Grow(step *Account, n int64) *Account {
 	a := step.Owner()
 	if a == nil || n == 0 {

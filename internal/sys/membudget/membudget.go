@@ -271,7 +271,7 @@ func (m *Meter) Take(n int) bool {
 func (m *Meter) MustTakeEntry(n int) { m.MustTake(mapEntry + n) }
 
 // mapEntry is the memory of an entry of a map with small keys and values, in bytes: slots of 16 to
-// 32 bytes of which 7/16 are used after a map has grown, and the smaller map that it grew from.
+// 32 bytes, 7/16 of them used after a map has grown, and the smaller map that it grew from.
 const mapEntry = 96
 
 // MustTake is Take that panics with an [*Exceeded], as [Make] does.
