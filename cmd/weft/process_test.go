@@ -295,6 +295,36 @@ func TestServerEndsWithJob(t *testing.T) {
 	c.ps.expect(t, 0)
 }
 
+// TestServerReadsSettings takes the task from a file, one flag from the environment, and one from
+// the command line.
+func TestServerReadsSettings(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "weft.yaml")
+	if err := os.WriteFile(file, []byte("cluster-spec: {ps: [\"127.0.0.1:0\"]}\njob-name: ps\ndrain-timeout: 3s\nmax-sessions: 7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"WEFT_DRAIN_TIMEOUT=4s", "WEFT_CONFIG=" + file}
+	p := startProgram(t, env, "server", "--check", "--drain_timeout=5s", "--max-sessions=8")
+	p.expect(t, 0)
+	for _, want := range []string{
+		"--cluster-spec {\"ps\":[\"127.0.0.1:0\"]}: from " + file + ":1\n", "--job-name ps: from " + file + ":2\n", "--config " + file + ": from WEFT_CONFIG\n",
+		"--drain-timeout 5s: from the command line\n", "--max-sessions 8: from the command line\n",
+	} {
+		if !strings.Contains(p.out.String(), want) {
+			t.Errorf("%q is not printed", want)
+		}
+	}
+	if err := os.WriteFile(file, []byte("\njobname: ps\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p = startProgram(t, nil, "server", "--config="+file)
+	p.expect(t, exitConfig)
+	if want := "weft: " + file + ":2: unknown key \"jobname\"; the nearest is \"job-name\"\n"; p.log.String() != want {
+		t.Errorf("got %q, want %q", &p.log, want)
+	}
+	p = startProgram(t, []string{"WEFT_TASK_INDEX=x"}, "server", "--config=")
+	p.expect(t, exitUsage)
+}
+
 func TestExitStatuses(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none", "port")
 	for _, tt := range []struct {

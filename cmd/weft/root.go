@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/weft-ml/weft/cmd/weft/internal/settings"
 	"github.com/weft-ml/weft/internal/sys/buildinfo"
 )
 
@@ -89,6 +91,17 @@ func configure(root *cobra.Command) {
 		return usageError{fmt.Errorf("%w (see '%s --help')", err, cmd.CommandPath())}
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
+	settings.Add(root.PersistentFlags())
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		err := settings.Apply(cmd.Flags())
+		if _, ok := errors.AsType[settings.EnvError](err); ok {
+			return usageError{err}
+		}
+		if err != nil {
+			return configError{err}
+		}
+		return nil
+	}
 }
 
 // dashes converts underscores in the names of flags, which TensorFlow uses, to dashes.

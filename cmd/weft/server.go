@@ -15,6 +15,7 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/cmd/weft/internal/loglimit"
+	"github.com/weft-ml/weft/cmd/weft/internal/settings"
 	"github.com/weft-ml/weft/internal/inspect/metrics"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/sys/buildinfo"
@@ -262,6 +263,7 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		return f.advise(err)
 	}
 	if f.tls.check {
+		printOrigins(cmd.OutOrStdout(), cmd.Flags())
 		for _, door := range f.doors(s.Loopback(), cmd.Flags()) {
 			fmt.Fprintln(cmd.OutOrStdout(), door)
 		}
@@ -307,6 +309,15 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		return err
 	}
 	return nil // steps were cancelled, as --drain-timeout=0 demands
+}
+
+// printOrigins prints the flags that are set, and where the value of each comes from.
+func printOrigins(w io.Writer, flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if from := settings.Origin(f); from != "" {
+			fmt.Fprintf(w, "--%s %s: from %s\n", f.Name, f.Value, from)
+		}
+	})
 }
 
 func announce(cmd *cobra.Command, s *server.Server, def cluster.ServerDef) {

@@ -70,7 +70,7 @@ func (f *serverTLSFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.clientClusters, "client-clusters", nil, "networks, as 10.1.0.0/16, whose addresses the cluster_def of a session may name")
 	flags.StringVar(&f.audit, "audit", "", "file, or 'stderr', for a line of JSON for each refused connection and call, session and reset; opened again on SIGUSR1")
 	flags.BoolVar(&f.auditRequired, "audit-required", false, "fail calls whose line in the audit log cannot be written")
-	flags.BoolVar(&f.check, "check", false, "check the flags and certificates, list what is open to others, and exit")
+	flags.BoolVar(&f.check, "check", false, "check the flags and certificates, list the flags that are set, where each comes from, and what is open to others, and exit")
 }
 
 // folders returns the folders of the certificates, whose files may be replaced.
