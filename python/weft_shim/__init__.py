@@ -287,7 +287,7 @@ class Local(Task):
         except KeyboardInterrupt:
             self.stop()
             raise
-        if self.process.returncode:
+        if self.process.returncode not in (0, 128 + signal.SIGTERM):
             raise self.failed("%s", self.outcome())
 
     def stop(self):
