@@ -194,6 +194,10 @@ dashboard-test: $(DASHBOARD_READY) ## Test the dashboard in Chromium; SCREENSHOT
 	$(DASHBOARD_NODE)/node_modules/.bin/tsc --noEmit --project $(DASHBOARD)
 	cd interop/dashboard && export GOFLAGS=-mod=mod && $(GO) run ./bundle -check && $(GO) vet ./... && $(GO) test -count=1 ./...
 
+.PHONY: site
+site: ## Build the documentation as a static site with search (dist/site/index.html)
+	cd docs/site && $(GO) vet ./... && $(GO) test -count=1 ./... && $(GO) run . -root ../.. -out ../../dist/site
+
 .PHONY: prometheus
 prometheus: build ## Let a real Prometheus read the metrics of a cluster that trains (needs prometheus and promtool)
 	$(GO) build -trimpath -o bin/betweengraph ./examples/betweengraph
@@ -214,6 +218,7 @@ bench: build $(VENV_READY) ## Compare with TensorFlow's server, end to end (ARGS
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/bench-client ./bench/goclient
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/bench-predictclient ./bench/predictclient
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/bench-nullserver ./bench/nullserver
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/bench-models ./examples/models
 	$(VENV)/bin/python -m bench.run $(ARGS)
 
 .PHONY: bench-kernels

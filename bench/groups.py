@@ -10,6 +10,7 @@ MODULES = (
     "contention",
     "transfers",
     "training",
+    "examples",
     "eager",
     "serving",
     "garbage",

@@ -51,6 +51,25 @@ class ExampleTest(ClusterTest):
         return float(re.findall(r"(?:test|training) accuracy : ([0-9.]+)", out)[-1])
 
 
+class Tutorial(ExampleTest):
+    """The Python twin of the tutorial prints what the Go programs print."""
+
+    jobs = {"worker": 1}
+
+    def test_figures(self):
+        folder = cluster.ROOT / "examples" / "tutorial"
+        tests = (folder / "tutorial_test.go").read_text()
+        want = [
+            line.removeprefix("// Output:").strip()
+            for block in re.findall(r"\t(// Output:.*(?:\n\t//.*)*)", tests)
+            for line in re.sub(r"\n\t// ?", "\n", block).splitlines()
+        ]
+        out = self.finish(start(folder / "tutorial.py", self.cluster.target()))
+        got = [line.replace(",", "") for line in out.splitlines()]
+        want = [line.capitalize() if line == "true" else line for line in want if line]
+        self.assertEqual([line for line in got if line in want], want, out[-2000:])
+
+
 class Examples(ExampleTest):
     def test_hello(self):
         self.assertIn("Hello, distributed TensorFlow!", self.run_example("hello.py"))

@@ -55,8 +55,16 @@ func main() {
 func run(ctx context.Context, name, dir string, out io.Writer) error {
 	for _, e := range examples {
 		if e.name == name {
-			_, err := e.fit(ctx, e.size, train.FitOptions{Epochs: e.epochs, Seed: 1, Dir: dir, Progress: out})
-			return err
+			h, err := e.fit(ctx, e.size, train.FitOptions{Epochs: e.epochs, Seed: 1, Dir: dir, Progress: out})
+			if err != nil {
+				return err
+			}
+			seconds := 0.0
+			for _, e := range h.Epochs {
+				seconds += e.Seconds
+			}
+			fmt.Fprintf(out, "seconds of all epochs: %.3f\n", seconds)
+			return nil
 		}
 	}
 	for _, e := range examples {
