@@ -22,9 +22,13 @@ type process struct {
 	link   *link  // the address that the cluster knows
 	dir    string // of the log
 
+	died func(p *process, how string) // called when the process ends although no fault has ended it
+
 	mu     sync.Mutex
-	cmd    *exec.Cmd // guarded by mu
-	starts int       // guarded by mu
+	cmd    *exec.Cmd     // guarded by mu
+	ended  chan struct{} // closed when cmd has ended; guarded by mu
+	doomed bool          // a fault ends cmd; guarded by mu
+	starts int           // guarded by mu
 }
 
 // start starts the task, with failpoints in the form of WEFT_FAILPOINTS.
@@ -43,22 +47,45 @@ func (p *process) start(failpoints string) error {
 	p.cmd.Env = append(os.Environ(), "GOMAXPROCS=2", "WEFT_FAILPOINTS="+failpoints)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return p.cmd.Start()
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	p.ended, p.doomed = make(chan struct{}), false
+	go p.watch(p.cmd, p.ended)
+	return nil
+}
+
+// watch waits for the end of a process, and reports one that no fault has caused.
+func (p *process) watch(cmd *exec.Cmd, ended chan struct{}) {
+	_ = cmd.Wait() // the state tells how it ended
+	p.mu.Lock()
+	doomed, start := p.doomed, p.starts
+	p.mu.Unlock()
+	close(ended)
+	if !doomed {
+		p.died(p, fmt.Sprintf("start %d of %v ended by itself: %v; see its log", start, p.task, cmd.ProcessState))
+	}
 }
 
 // signal sends a signal to the process.
 func (p *process) signal(s os.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.cmd == nil || p.cmd.Process == nil {
+		return // it has not been started
+	}
+	p.doomed = p.doomed || s == syscall.SIGKILL || s == syscall.SIGTERM
 	_ = p.cmd.Process.Signal(s) // it may have ended
 }
 
 // wait waits for the end of the process.
 func (p *process) wait() {
 	p.mu.Lock()
-	cmd := p.cmd
+	ended := p.ended
 	p.mu.Unlock()
-	_ = cmd.Wait() // an error tells how it ended
+	if ended != nil {
+		<-ended
+	}
 }
 
 // freeAddress returns an unused address of the loopback interface.
