@@ -263,6 +263,10 @@ chaos: ## Train while tasks are killed, stopped and cut off (ARGS="-seed 1 -dura
 	CGO_ENABLED=0 $(GO) build -trimpath -tags failpoints -o bin/weft-failpoints ./cmd/weft
 	$(GO) run ./internal/test/chaos -weft bin/weft-failpoints $(ARGS)
 
+.PHONY: kills
+kills: ## End a process 200 times while it saves a checkpoint, with SIGKILL and SIGTERM (KILLS=50)
+	$(GO) test -count=1 ./train -run TestKilledWhileSaving -timeout $(TIMEOUT) -kills $(or $(KILLS),200)
+
 .PHONY: probes
 probes: build ## Send requests that try to take all memory to a server (ARGS="-only queue -memory 1024")
 	$(GO) run ./internal/test/probes -weft bin/weft $(ARGS)
