@@ -15,7 +15,7 @@ func (s *Server) metricState() *metrics.State {
 	rendezvous := s.task.Worker.Rendezvous()
 	ready := s.readiness(context.Background(), false)
 	st := &metrics.State{
-		Task: s.def.Self().String(), Uptime: time.Since(s.inspection.started), Ready: ready.Ready, CertificateEnd: s.CertificateExpiry(),
+		Task: s.def.Self().String(), Uptime: time.Since(s.inspection.started), Ready: ready.Ready, CertificateEnd: s.CertificateExpiry(), Insecure: s.exposed,
 		Connections: len(s.rpc.Conns()), Limited: s.Limited(), Waits: len(ready.Waits), Sessions: s.task.Master.Sessions(),
 		WorkerSessions: s.task.Worker.Sessions(), Graphs: s.task.Worker.Graphs(), WorkerSteps: s.task.Worker.NumSteps(), Computing: parallel.Computing(),
 		RendezvousValues: rendezvous.Values, RendezvousBytes: rendezvous.Bytes, Consumers: rendezvous.Consumers,

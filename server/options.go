@@ -63,6 +63,8 @@ func WithLogger(l *slog.Logger) Option { return func(o *options) { o.log = l } }
 
 // Insecure allows the server to listen on an address that other machines can reach. Traffic is
 // neither encrypted nor authenticated: a process that reaches the server can run any graph on it.
+// Operations then have files only below the folders of [WithFileRoot], and only the addresses of the
+// cluster's tasks, and processes of the same machine, may drop variables and queues.
 func Insecure() Option { return func(o *options) { o.insecure = true } }
 
 // WithListen makes the server listen on another address than the one in the cluster, such as
@@ -79,7 +81,7 @@ func WithListener(l net.Listener) Option { return func(o *options) { o.listener 
 // options. Paths outside of them are PermissionDenied, and so are links that lead out, absolute
 // links and, on Linux, file systems that are mounted below dir. The name is for error messages.
 // Operations cannot write to a folder that is readOnly. Without this option operations may use all
-// files that the process may use.
+// files that the process may use, or none with [Insecure] on an address that other machines reach.
 func WithFileRoot(name, dir string, readOnly bool) Option {
 	return func(o *options) {
 		o.files.Roots = append(o.files.Roots, fileio.Root{Name: name, Dir: dir, ReadOnly: readOnly})

@@ -70,6 +70,7 @@ type Server struct {
 	health         *rpc.Health
 	secure         *secureServer // nil without TLS
 	loopback       bool          // only processes on this machine can connect
+	exposed        bool          // other machines reach the task without certificates
 	plain          net.Listener  // for tasks without TLS; nil for none
 	clientClusters []netip.Prefix
 	httpListener   net.Listener      // nil for none
@@ -109,25 +110,29 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	}
 	limitMemory(o.memory)
 	def.Cluster = def.Cluster.Clone()
-	files, err := fileio.New(o.files)
-	if err != nil {
-		return nil, err
-	}
 	certs, err := newSecure(o, def.Self())
 	if err != nil {
-		files.Close()
 		return nil, err
 	}
 	listener, err := listen(&def, o)
 	if err != nil {
-		files.Close()
+		return nil, err
+	}
+	loopback := isLoopbackAddr(listener.Addr())
+	exposed := o.insecure && certs == nil && !loopback
+	if exposed {
+		o.files.Closed = closedFiles
+	}
+	files, err := fileio.New(o.files)
+	if err != nil {
+		listener.Close()
 		return nil, err
 	}
 	limits := quota.New(o.limits.quota())
 	s := &Server{
 		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), quota: limits, files: files, grace: o.grace, exitWithJob: o.exitWithJob, receives: rpc.NewReceiveLimiter(limits),
 		lender: samehost.NewLender(o.log), borrower: samehost.NewBorrower(o.log), stopped: make(chan struct{}),
-		secure: certs, loopback: isLoopbackAddr(listener.Addr()), clientClusters: o.clientClusters,
+		secure: certs, loopback: loopback, exposed: exposed, clientClusters: o.clientClusters,
 	}
 	if o.receiveWindow > 0 {
 		s.receives.SetWindow(o.receiveWindow, o.receiveMaxWait)
@@ -173,14 +178,18 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 // register registers the services, over the network and in this process.
 func (s *Server) register(o *options) {
 	m := gatedMaster{s.task.Master, s.gate}
+	addresses := newTaskAddresses(s.def.Cluster)
 	s.rpc = rpc.NewServer(s.receives, s.log)
-	s.rpc.Limits, s.rpc.IsTaskAddress = o.limits.wire(), newTaskAddresses(s.def.Cluster).has
-	served := rpc.Master(m)
+	s.rpc.Limits, s.rpc.IsTaskAddress = o.limits.wire(), addresses.has
+	served, worker := rpc.Master(m), rpc.Worker(gatedWorker{s.task.Worker, s.gate})
+	if s.exposed {
+		served, worker = exposedMaster{m, addresses}, exposedWorker{worker, addresses}
+	}
 	if o.audit != nil {
-		served = auditedMaster{m, o.audit, s.def.Self().String()}
+		served = auditedMaster{served, o.audit, s.def.Self().String()}
 	}
 	rpc.RegisterMaster(s.rpc, served, s.log)
-	rpc.RegisterWorker(s.rpc, gatedWorker{s.task.Worker, s.gate}, s.log)
+	rpc.RegisterWorker(s.rpc, worker, s.log)
 	s.inspection = &inspection{s, rpc.NewPeers(s.def.Cluster, s.conns), time.Now()}
 	rpc.RegisterInspection(s.rpc, s.inspection, s.log)
 	if o.rest {

@@ -23,6 +23,7 @@ func (f *serverFlags) doors(loopback bool, flags *pflag.FlagSet) []string {
 		add("no TLS: any user of this machine can run graphs here")
 	default:
 		add("no TLS (--insecure): every host that reaches this task can run graphs here, and end the sessions of others")
+		add("--insecure: Reset and CleanupAll are for the addresses of the cluster's tasks; an address proves nothing")
 	}
 	if f.tls.health == "open" && f.tls.given() {
 		add("--health open: health checks need no certificate")
@@ -52,7 +53,7 @@ func (f *serverFlags) doors(loopback bool, flags *pflag.FlagSet) []string {
 	if f.rest {
 		add("--rest: clients over HTTP can run graphs")
 	}
-	if len(f.files.roots) == 0 {
+	if len(f.files.roots) == 0 && (loopback || f.tls.given()) {
 		add("no --file-root: graphs can read and write all files of this user")
 	}
 	if f.files.sandbox == string(sandbox.Off) {
@@ -93,7 +94,7 @@ func warnInsecure(ctx context.Context, log *slog.Logger, interval time.Duration)
 		ticker := time.NewTicker(interval)
 		defer ticker.Stop()
 		for {
-			log.Warn("no TLS (--insecure): every host that reaches this task can run graphs here, read and write its files, and end the sessions of others")
+			log.Warn("no TLS (--insecure): every host that reaches this task can run graphs here, and end the sessions of others")
 			select {
 			case <-ticker.C:
 			case <-ctx.Done():

@@ -58,6 +58,9 @@ func TestDoors(t *testing.T) {
 	if !strings.Contains(open, "every host that reaches this task can run graphs here") {
 		t.Errorf("--insecure:\n%s", open)
 	}
+	if strings.Contains(open, "no --file-root") || !strings.Contains(open, "an address proves nothing") {
+		t.Errorf("--insecure:\n%s", open)
+	}
 	for flag, gone := range map[string]string{
 		"--file-root=data=" + dir: "no --file-root", "--ops=training": "--ops all", "--max-tenant-memory=1GiB": "no --max-session-memory",
 	} {

@@ -17,10 +17,11 @@ import (
 // FS is the file system of a task. It may be used concurrently. A nil FS has all files and no
 // limits.
 type FS struct {
-	roots []root // longest folder first; nil for all files
-	dir   string // working directory, for relative paths; set if there are roots
-	slots chan struct{}
-	names int // number of names that a pattern may look at; 0 for any
+	roots  []root // longest folder first; nil for all files
+	closed string // see Config
+	dir    string // working directory, for relative paths; set if there are roots
+	slots  chan struct{}
+	names  int // number of names that a pattern may look at; 0 for any
 
 	waited  atomic.Uint64 // file calls that have waited for a slot
 	refused atomic.Uint64 // patterns that have looked at too many names
@@ -36,6 +37,8 @@ type Root struct {
 // Config holds the parameters of an FS.
 type Config struct {
 	Roots []Root // nil for all files
+	// Closed is why there are no files if there are no roots, for errors; "" if there are all files.
+	Closed string
 	// Calls is the number of file calls at a time; 64 if 0. A call of a file system that does not
 	// answer blocks a thread, and the Go runtime ends the process at 10,000 threads.
 	Calls int
@@ -52,7 +55,7 @@ const (
 // caller must call Close.
 func New(cfg Config) (*FS, error) {
 	s := &FS{slots: make(chan struct{}, cmp.Or(max(cfg.Calls, 0), defaultCalls)), names: max(cmp.Or(cfg.Names, defaultNames), 0)}
-	if len(cfg.Roots) == 0 {
+	if s.closed = cfg.Closed; len(cfg.Roots) == 0 {
 		return s, nil
 	}
 	var err error
@@ -197,6 +200,9 @@ func (f Files) at(path string, right Rights) (place, error) {
 		return place{}, status.InvalidArgumentf("%q; a path cannot contain a byte of value 0", path)
 	}
 	if f.fs == nil || len(f.fs.roots) == 0 {
+		if f.fs != nil && f.fs.closed != "" {
+			return place{}, status.Errorf(status.PermissionDenied, "%s; Permission denied: %s", path, f.fs.closed)
+		}
 		return place{path: path}, nil
 	}
 	r, name := f.fs.find(path)

@@ -27,6 +27,7 @@ type description struct {
 
 // catalog describes the metrics that a task counts itself. Those of the process are in the table.
 var catalog = []description{
+	{"weft_insecure", gauge, "1 if other machines reach the task without certificates, 0 otherwise.", nil},
 	{"weft_task_info", gauge, "Always 1; the labels describe the task.", []string{"task", "version", "commit"}},
 	{"weft_uptime_seconds", gauge, "Time since the task was made.", nil},
 	{"weft_ready", gauge, "1 if the task takes work, else 0: see /readyz.", nil},

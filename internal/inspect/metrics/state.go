@@ -14,6 +14,7 @@ type State struct {
 	Uptime         time.Duration
 	Ready          bool
 	CertificateEnd time.Time // zero without TLS
+	Insecure       bool      // other machines reach the task without certificates
 
 	Connections    int
 	Limited        map[string]uint64
@@ -52,7 +53,12 @@ func (r *Registry) set(st *State) {
 	if st.Ready {
 		ready = 1
 	}
+	insecure := 0.0
+	if st.Insecure {
+		insecure = 1
+	}
 	for name, v := range map[string]float64{
+		"weft_insecure":       insecure,
 		"weft_uptime_seconds": st.Uptime.Seconds(), "weft_ready": ready, "weft_grpc_server_connections": float64(st.Connections),
 		"weft_sessions": float64(st.Sessions), "weft_worker_sessions": float64(st.WorkerSessions), "weft_sessions_waiting": float64(st.Waits),
 		"weft_graphs": float64(st.Graphs), "weft_worker_steps": float64(st.WorkerSteps), "weft_computing": float64(st.Computing),

@@ -11,7 +11,10 @@
 // What follows is a table of traits, with a reason for each ([Trait]).
 package peer
 
-import "context"
+import (
+	"context"
+	"net/netip"
+)
 
 // A Release is a release of TensorFlow or a range of releases with the same protocol. Later ones
 // are greater.
@@ -59,4 +62,21 @@ func NewContext(ctx context.Context, r Release) context.Context {
 func FromContext(ctx context.Context) Release {
 	r, _ := ctx.Value(contextKey{}).(Release)
 	return r
+}
+
+// addressKey is the key of the address of a caller.
+type addressKey struct{}
+
+// FromParent implements stepctx.ParentKey.
+func (addressKey) FromParent() {}
+
+// WithAddress returns a context for the calls of a caller with an address.
+func WithAddress(ctx context.Context, ip netip.Addr) context.Context {
+	return context.WithValue(ctx, addressKey{}, ip)
+}
+
+// Address returns the address of the caller. It is invalid for calls within a process.
+func Address(ctx context.Context) netip.Addr {
+	ip, _ := ctx.Value(addressKey{}).(netip.Addr)
+	return ip
 }

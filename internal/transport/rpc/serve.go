@@ -37,6 +37,9 @@ func NewServer(limiter *ReceiveLimiter, logger *slog.Logger) *Server {
 func identify(nc net.Conn, agent string) grpch2.Caller {
 	release := peer.OfAgent(agent)
 	ctx := peer.NewContext(context.Background(), release)
+	if tcp, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
+		ctx = peer.WithAddress(ctx, tcp.AddrPort().Addr().Unmap())
+	}
 	if p := principalOf(nc); p != nil {
 		ctx = trust.NewContext(ctx, p)
 	}
