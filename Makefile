@@ -203,6 +203,14 @@ prometheus: build ## Let a real Prometheus read the metrics of a cluster that tr
 	$(GO) build -trimpath -o bin/betweengraph ./examples/betweengraph
 	$(PYTHON) -m interop.prometheus bin/weft bin/betweengraph
 
+# Kubernetes and Kubeflow's controller have modules of their own, apart from each other and from
+# Weft's, because of their many requirements: the first build takes 10 minutes or more.
+.PHONY: kubernetes
+kubernetes: build $(VENV_READY) ## Run deploy/kubernetes on a real control plane of Kubernetes and Kubeflow's controller (Linux)
+	cd interop/kubernetes/tfjob && $(GO) vet . && $(GO) build -trimpath -o ../../../bin/kubernetes-tfjob .
+	cd interop/kubernetes && $(GO) vet ./... && $(GO) build -trimpath -o ../../bin/kubernetes-controlplane ./controlplane
+	cd interop/kubernetes && $(GO) test -count=1 -v -timeout $(TIMEOUT) .
+
 .PHONY: slurm
 slurm: build ## Run weft launch --slurm in a real Slurm on this machine (needs slurmctld, slurmd, slurm-client and munge)
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/betweengraph ./examples/betweengraph
