@@ -63,8 +63,8 @@ func WithLogger(l *slog.Logger) Option { return func(o *options) { o.log = l } }
 
 // Insecure allows the server to listen on an address that other machines can reach. Traffic is
 // neither encrypted nor authenticated: a process that reaches the server can run any graph on it.
-// Operations then have files only below the folders of [WithFileRoot], and only the addresses of the
-// cluster's tasks, and processes of the same machine, may drop variables and queues.
+// Operations then have files only below the folders of [WithFileRoot], and only the addresses of
+// the cluster's tasks, and processes of the same machine, may drop variables and queues.
 func Insecure() Option { return func(o *options) { o.insecure = true } }
 
 // WithListen makes the server listen on another address than the one in the cluster, such as

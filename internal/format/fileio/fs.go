@@ -37,7 +37,7 @@ type Root struct {
 // Config holds the parameters of an FS.
 type Config struct {
 	Roots []Root // nil for all files
-	// Closed is why there are no files if there are no roots, for errors; "" if there are all files.
+	// Closed is why there are no files without roots, for errors; "" if there are all files.
 	Closed string
 	// Calls is the number of file calls at a time; 64 if 0. A call of a file system that does not
 	// answer blocks a thread, and the Go runtime ends the process at 10,000 threads.

@@ -230,8 +230,8 @@ func (c *chaos) report(ctx context.Context) error {
 }
 
 // driftBounds returns by how many steps the variable may be ahead of the global step after a number
-// of sessions of the chief. An update adds to the variable first and to the global step then, in one
-// step of the session but in no transaction, as in TensorFlow. So
+// of sessions of the chief. An update adds to the variable first and to the global step then. Both
+// belong to one step of the session, but to no transaction, as in TensorFlow. So
 //
 //   - a session that ends during an update leaves the variable one step ahead. That includes the
 //     last one, which the end of the run cancels;

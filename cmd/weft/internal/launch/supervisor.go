@@ -119,7 +119,9 @@ func (s *supervisor) plan() error {
 		width = max(width, len(task.Short())+1)
 		if s.Layout.serves(task.Job) {
 			command := append(expand(s.Server, s.spec, task), "--cluster-spec="+s.spec.String(), "--job-name="+task.Job, fmt.Sprintf("--task-index=%d", task.Index))
-			s.servers = append(s.servers, &process{task: task, server: true, command: command, env: []string{"WEFT_CONFIG="}}) // the file is the launcher's
+			// The configuration file is the launcher's.
+			env := []string{"WEFT_CONFIG="}
+			s.servers = append(s.servers, &process{task: task, server: true, command: command, env: env})
 		}
 		if s.Layout.runs(task.Job) {
 			env, err := environment(s.spec, task)
