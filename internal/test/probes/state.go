@@ -31,9 +31,9 @@ func consecutive(n int) string {
 // table is text for a mutable table t of int64 and a default value.
 const table = "t = MutableHashTableV2() key_dtype=int64 value_dtype=int64 shared_name=\"t\" container=\"probe\"\n"
 
-// rows is text for n scalars of one byte, r.
-func rows(n int) string {
-	return hidden("zero", "int8[]{0}", "[]") + fmt.Sprintf("rows = Const() value=int32[1]{%d}\nr = Fill(rows, zero)\n", n)
+// rows is text for 200 Mi scalars of one byte, r.
+func rows() string {
+	return hidden("zero", "int8[]{0}", "[]") + fmt.Sprintf("rows = Const() value=int32[1]{%d}\nr = Fill(rows, zero)\n", 200<<20)
 }
 
 // dataset is text for an iterator over numbers that goes through a stage, which the text makes as
@@ -118,7 +118,7 @@ flow = Enter(ta:1) frame_name="f" is_constant=true
 at = Cast(i) SrcT=int64 DstT=int32
 w = TensorArrayWriteV3(h, at, v, flow)
 `)),
-	grows("tensor-array-rows", 1, rows(200<<20)+`
+	grows("tensor-array-rows", 1, rows()+`
 size = Const() value=int32[]{209715200}
 t = TensorArrayV3(size) dtype=int8
 a = Const() value=int32[]{0}
@@ -127,7 +127,7 @@ at = Range(a, size, b)
 w = TensorArrayScatterV3(t, at, r, t:1)
 y = Identity(w)
 `),
-	grows("list-rows", 1, rows(200<<20)+`
+	grows("list-rows", 1, rows()+`
 none = Const() value=int32[0]{}
 y = TensorListFromTensor(r, none)
 `),
@@ -159,9 +159,9 @@ hi = Const() value=int64[]{9000000000000000000}
 k = RandomUniformInt(none, lo, hi)
 at = Const() value=int32[1]{0}
 `+fill("float[]{1}", 1<<18, "e")+"y = MapStage(k, at, e) dtypes=[float] container=\"probe\"\n"),
-	grows("queue-rows", 20, rows(200<<20)+"q = FIFOQueueV2() component_types=[int8] shapes=[[]] container=\"probe\"\ny = QueueEnqueueManyV2(q, r)\n"),
-	grows("queue-shuffled-rows", 20, rows(200<<20)+"q = RandomShuffleQueueV2() component_types=[int8] shapes=[[]] container=\"probe\"\ny = QueueEnqueueManyV2(q, r)\n"),
-	grows("queue-padded-rows", 20, rows(200<<20)+"q = PaddingFIFOQueueV2() component_types=[int8] shapes=[[]] container=\"probe\"\ny = QueueEnqueueManyV2(q, r)\n"),
+	grows("queue-rows", 20, rows()+"q = FIFOQueueV2() component_types=[int8] shapes=[[]] container=\"probe\"\ny = QueueEnqueueManyV2(q, r)\n"),
+	grows("queue-shuffled-rows", 20, rows()+"q = RandomShuffleQueueV2() component_types=[int8] shapes=[[]] container=\"probe\"\ny = QueueEnqueueManyV2(q, r)\n"),
+	grows("queue-padded-rows", 20, rows()+"q = PaddingFIFOQueueV2() component_types=[int8] shapes=[[]] container=\"probe\"\ny = QueueEnqueueManyV2(q, r)\n"),
 	grows("queue-priority-rows", 20, consecutive(60<<20)+"q = PriorityQueueV2() component_types=[int64] shapes=[[]] container=\"probe\"\ny = QueueEnqueueManyV2(q, k, k)\n"),
 	grows("queue-strings", 400, keys(1<<20)+"q = FIFOQueueV2() component_types=[string] container=\"probe\"\ny = QueueEnqueueV2(q, ks)\n"),
 	grows("sparse-map", 400, consecutive(1<<20)+`
@@ -204,7 +204,7 @@ i = Reshape(k, three)
 shape = Const() value=int64[1]{41943040}
 y = EditDistance(i, k, shape, i, k, shape)
 `),
-	grows("dynamic-partition", 1, rows(200<<20)+"p = Cast(r) SrcT=int8 DstT=int32\ny = DynamicPartition(r, p) num_partitions=1000\n"),
+	grows("dynamic-partition", 1, rows()+"p = Cast(r) SrcT=int8 DstT=int32\ny = DynamicPartition(r, p) num_partitions=1000\n"),
 }
 
 // writeLines writes a file of n short lines.
