@@ -1,6 +1,6 @@
 """Measures Weft and TensorFlow's server in turns, with the same clients, and prints the ratios.
 
-  python -m bench.run                            the whole table; takes about 15 minutes
+  python -m bench.run                            the whole table; takes about 30 minutes
   python -m bench.run --only latency,training    only groups whose names have one of these prefixes
   python -m bench.run --quick                    one short round, as a smoke test
 

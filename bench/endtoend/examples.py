@@ -39,8 +39,8 @@ GROUPS = [
         "examples " + name,
         [Row(ABOUT[name], "s", headline=True)],
         lambda side, name=name: train(side, name),
-        rounds=3,
-        limit=300,
+        rounds=1,
+        limit=600,
     )
     for name in EPOCHS
 ]

@@ -41,7 +41,7 @@ func newLaunch() *cobra.Command {
 		Example: "  weft launch --ps=1 --workers=2 -- python train.py --ps_hosts={ps_hosts} --worker_hosts={worker_hosts} --job_name={job_name} --task_index={task_index}\n" +
 			"  weft launch --layout=clients --workers=4 -- python train.py --master={target}\n" +
 			"  weft launch --layout=coordinator --ps=2 --workers=2 -- python keras_train.py\n" +
-			"  weft launch --slurm --ps=2 --workers=4 --server-flag=--insecure -- python train.py",
+			"  weft launch --slurm --ps=2 --workers=4 --server-flag=--insecure --server-flag=--file-root=files=/srv/files -- python train.py",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError{errors.New("no program is given (see 'weft launch --help')")}

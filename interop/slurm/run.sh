@@ -68,7 +68,7 @@ pass() { passed=$((passed + 1)); echo "ok: $1"; }
 job() {
 	name=$1; shift
 	{ printf '#!/bin/bash\n#SBATCH --nodes=3 --ntasks-per-node=2 --output=%s.log\nexec' "$dir/$name"
-	  printf ' %q' "$weft" launch --slurm --server-flag=--insecure --log-dir="$dir/logs-$name" "$@"; echo; } > "$name.sbatch"
+	  printf ' %q' "$weft" launch --slurm --server-flag=--insecure --server-flag=--file-root=job="$dir" --log-dir="$dir/logs-$name" "$@"; echo; } > "$name.sbatch"
 	sbatch --parsable "$name.sbatch"
 }
 # ended ID: waits for the end of a job and prints its state and exit status
