@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,13 +67,18 @@ func TestClusterStatus(t *testing.T) {
 	}
 }
 
-// statusWithStep asks for the state of a cluster until a step waits for the parameter server.
+// statusWithStep asks for the state of a cluster until a step waits for the parameter server, which
+// has made its queue. The tasks are asked side by side: the answers are not of one instant.
 func statusWithStep(t *testing.T, target string) []weft.TaskStatus {
 	t.Helper()
 	for {
 		tasks, err := weft.ClusterStatus(t.Context(), target)
 		if err != nil {
 			t.Fatal(err)
+		}
+		isQueue := func(r weft.ResourceStatus) bool { return r.Kind == "queue" }
+		if !slices.ContainsFunc(tasks[0].Resources, isQueue) {
+			continue
 		}
 		if sessions := tasks[1].Sessions; len(sessions) == 1 && len(sessions[0].Steps) == 1 {
 			for _, wait := range sessions[0].Steps[0].Waits {
