@@ -20,14 +20,14 @@ func peerProcess(*net.UnixConn) (int, error) { return 0, errors.ErrUnsupported }
 
 func newPipe() (in, out *os.File, err error) { return nil, nil, errors.ErrUnsupported }
 
-func sendPipe(*net.UnixConn, []byte, *os.File) error { return errors.ErrUnsupported }
+func sendFile(*net.UnixConn, []byte, *os.File) error { return errors.ErrUnsupported }
 
-func receive(*net.UnixConn, []byte) (*os.File, error) { return nil, errors.ErrUnsupported }
+func receiveMessage(*net.UnixConn, []byte) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-func pour(syscall.RawConn, []byte) (int, error) { return 0, errors.ErrUnsupported }
+func vmsplice(syscall.RawConn, []byte) (int, error) { return 0, errors.ErrUnsupported }
 
 func newSlots() (*slots, *os.File, error) { return nil, nil, errors.ErrUnsupported }
 
 func mapSlots(*os.File) (*slots, error) { return nil, errors.ErrUnsupported }
 
-func stillOpen(*net.UnixConn) error { return errors.ErrUnsupported }
+func checkOpen(*net.UnixConn) error { return errors.ErrUnsupported }
