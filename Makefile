@@ -72,6 +72,15 @@ demo: build ## Train an MLP on a cluster of three tasks on this machine (ARGS="-
 build: ## Build the static binary bin/weft
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X '$(STAMP_VARIABLE)=$(STAMP)'" -o bin/weft ./cmd/weft
 
+# The tools of packages are a module of their own.
+.PHONY: release
+release: ## Make the files of a release in dist: programs, packages, an image, checksums
+	cd deploy/packaging && $(GO) run . -source ../.. -out ../../dist
+
+.PHONY: release-check
+release-check: release ## Make the release again in another folder, compare it, and start what is packed
+	deploy/packaging/check.sh dist
+
 .PHONY: check
 check: test lint ## What to run before a commit: test and lint
 

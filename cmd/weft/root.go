@@ -25,6 +25,7 @@ var commands = []struct {
 	{"sessions", newSessions},
 	{"top", newTop},
 	{"version", newVersion},
+	{manual, newMan},
 	{"trace", newTrace},
 	{"reset", newReset},
 	{"serve", newServe},
@@ -54,7 +55,7 @@ func newRoot() *cobra.Command {
 func newRootFor(args []string) *cobra.Command {
 	if len(args) > 0 {
 		for _, c := range commands {
-			if c.name == args[0] {
+			if c.name == args[0] && c.name != manual {
 				root := bareRoot()
 				root.AddCommand(c.make())
 				return root
