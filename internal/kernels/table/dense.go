@@ -7,7 +7,6 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/sys/membudget"
-	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -197,11 +196,10 @@ func (d *dense[K]) store(a *membudget.Account, keys []K, values *tensor.Tensor, 
 	if err := d.values.own(a); err != nil {
 		return 0, err
 	}
-	own, err := d.writable(a)
-	if err != nil {
+	if err := d.ownBuckets(a); err != nil {
 		return 0, err
 	}
-	buckets := tensor.Values[K](own)
+	buckets := tensor.Values[K](&d.buckets)
 	for i := range n {
 		key := keys[i*d.width : (i+1)*d.width]
 		l.Rows[i] = -1
@@ -226,19 +224,12 @@ func (d *dense[K]) store(a *membudget.Account, keys []K, values *tensor.Tensor, 
 	return added, nil
 }
 
-// writable returns the buckets after a copy if they are shared.
-func (d *dense[K]) writable(a *membudget.Account) (*tensor.Tensor, error) {
-	if !isCounted(&d.buckets) {
-		return &d.buckets, nil
-	}
-	t, err := kernel.Writable(&d.buckets)
-	if err != nil || a == nil {
-		return t, err
-	}
-	if over := membudget.ChargeTensor(t, a); over != nil {
-		return nil, status.ResourceExhaustedf("%s", over.Message(int64(len(t.Bytes()))))
-	}
-	return t, nil
+// ownBuckets copies the buckets if they are shared.
+func (d *dense[K]) ownBuckets(a *membudget.Account) error {
+	c := column{t: d.buckets, n: d.buckets.Dim(0)}
+	err := c.own(a)
+	d.buckets = c.t
+	return err
 }
 
 func (d *dense[K]) remove(a *membudget.Account, keys *tensor.Tensor) error {
@@ -246,11 +237,10 @@ func (d *dense[K]) remove(a *membudget.Account, keys *tensor.Tensor) error {
 	if err != nil {
 		return err
 	}
-	own, err := d.writable(a)
-	if err != nil {
+	if err := d.ownBuckets(a); err != nil {
 		return err
 	}
-	buckets := tensor.Values[K](own)
+	buckets := tensor.Values[K](&d.buckets)
 	for i := range n {
 		if bucket, _ := d.probe(buckets, elems[i*d.width:(i+1)*d.width]); bucket >= 0 {
 			copy(buckets[bucket*d.width:], d.deleted.key)
