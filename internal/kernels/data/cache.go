@@ -24,6 +24,7 @@ type cache struct {
 	all  []element // guarded by mu; not modified once full
 
 	byIndex map[int64]element // guarded by mu; elements that at has read
+	meter   membudget.Meter   // guarded by mu; of byIndex
 }
 
 // TypeName returns TensorFlow's name of the resource.
@@ -92,7 +93,7 @@ func (d *cacheDataset) at(r *run, i int64) (element, error) {
 		e.release()
 		return kept.retain(), nil
 	}
-	membudget.MustTake(1 << 7) // an entry of the map
+	d.meter.MustTakeEntry(32)
 	d.byIndex[i] = e
 	return e.retain(), nil
 }
