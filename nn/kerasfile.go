@@ -54,13 +54,21 @@ func (w kerasWeight) floats() ([]float32, error) {
 	return out, nil
 }
 
-// kerasConfig is the part of a model's configuration that says which layers it has.
+// kerasConfig is the part of a configuration, of a model or a layer, that says which layers there
+// are. A layer that has layers is a model.
 type kerasConfig struct {
 	Class  string `json:"class_name"`
 	Config struct {
-		Name   string            `json:"name"`
-		Layers []json.RawMessage `json:"layers"`
+		Name   string        `json:"name"`
+		Layers []kerasConfig `json:"layers"`
 	} `json:"config"`
+}
+
+func readKerasConfig(text []byte) (model kerasConfig, err error) {
+	if err := json.Unmarshal(text, &model); err != nil {
+		return model, status.DataLossf("the configuration of the model: %w", err)
+	}
+	return model, nil
 }
 
 // openKeras opens a file and lists its layers.
@@ -110,7 +118,11 @@ func (f *kerasFile) list() error {
 	case err != nil:
 		return err
 	case config != nil:
-		return f.addModel(root, config)
+		model, err := readKerasConfig(config)
+		if err != nil {
+			return err
+		}
+		return f.addModel(root, model)
 	case slices.Contains(names, "model_weights"):
 		return f.addLegacyModel(root)
 	case slices.Contains(names, "layers"):
@@ -138,20 +150,12 @@ func member(archive *zip.Reader, name string) ([]byte, error) {
 }
 
 // addModel adds the layers of a model of Keras 3, whose groups are named after their classes.
-func (f *kerasFile) addModel(group *hdf5.Object, config []byte) error {
-	var model kerasConfig
-	if err := json.Unmarshal(config, &model); err != nil {
-		return status.DataLossf("the configuration of the model: %w", err)
-	}
+func (f *kerasFile) addModel(group *hdf5.Object, model kerasConfig) error {
 	if len(model.Config.Layers) == 0 {
 		return status.Unimplementedf("the model is of the class %s, which lists no layers; save a Sequential or functional model", model.Class)
 	}
 	seen := map[string]int{}
-	for _, text := range model.Config.Layers {
-		var layer kerasConfig
-		if err := json.Unmarshal(text, &layer); err != nil {
-			return status.DataLossf("the configuration of a layer: %w", err)
-		}
+	for _, layer := range model.Config.Layers {
 		kind := snakeCase(layer.Class)
 		name := kind
 		if n := seen[kind]; n > 0 {
@@ -166,7 +170,7 @@ func (f *kerasFile) addModel(group *hdf5.Object, config []byte) error {
 			return err
 		}
 		if len(layer.Config.Layers) > 0 { // a model within the model
-			if err := f.addModel(at, text); err != nil {
+			if err := f.addModel(at, layer); err != nil {
 				return err
 			}
 			continue

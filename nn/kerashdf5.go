@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"encoding/json"
 	"path"
 	"strconv"
 	"strings"
@@ -22,15 +21,11 @@ func (f *kerasFile) addLegacyModel(root *hdf5.Object) error {
 	}
 	kinds := map[string]string{}
 	if len(config) == 1 {
-		var model kerasConfig
-		if err := json.Unmarshal([]byte(config[0]), &model); err != nil {
-			return status.DataLossf("the configuration of the model: %w", err)
+		model, err := readKerasConfig([]byte(config[0]))
+		if err != nil {
+			return err
 		}
-		for _, text := range model.Config.Layers {
-			var layer kerasConfig
-			if err := json.Unmarshal(text, &layer); err != nil {
-				return status.DataLossf("the configuration of a layer: %w", err)
-			}
+		for _, layer := range model.Config.Layers {
 			if len(layer.Config.Layers) > 0 {
 				return status.Unimplementedf("the layer %s is a model within the model; save the whole as a .keras file", layer.Config.Name)
 			}
