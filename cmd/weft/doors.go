@@ -12,6 +12,9 @@ import (
 	"github.com/weft-ml/weft/internal/sys/sandbox"
 )
 
+// openToAll is what --insecure opens.
+const openToAll = "no TLS (--insecure): every host that reaches this task can run graphs here, and end the sessions of others"
+
 // doors lists what is open to others, one a line.
 func (f *serverFlags) doors(loopback bool, flags *pflag.FlagSet) []string {
 	var out []string
@@ -22,7 +25,7 @@ func (f *serverFlags) doors(loopback bool, flags *pflag.FlagSet) []string {
 	case loopback:
 		add("no TLS: any user of this machine can run graphs here")
 	default:
-		add("no TLS (--insecure): every host that reaches this task can run graphs here, and end the sessions of others")
+		add(openToAll)
 		add("--insecure: Reset and CleanupAll are for the addresses of the cluster's tasks; an address proves nothing")
 	}
 	if f.tls.health == "open" && f.tls.given() {
@@ -94,7 +97,7 @@ func warnInsecure(ctx context.Context, log *slog.Logger, interval time.Duration)
 		ticker := time.NewTicker(interval)
 		defer ticker.Stop()
 		for {
-			log.Warn("no TLS (--insecure): every host that reaches this task can run graphs here, and end the sessions of others")
+			log.Warn(openToAll)
 			select {
 			case <-ticker.C:
 			case <-ctx.Done():

@@ -49,17 +49,9 @@ type Queue struct {
 func (r *Registry) set(st *State) {
 	build := buildinfo.Read()
 	r.series("weft_task_info", st.Task, build.Version, build.Commit).set(1)
-	ready := 0.0
-	if st.Ready {
-		ready = 1
-	}
-	insecure := 0.0
-	if st.Insecure {
-		insecure = 1
-	}
 	for name, v := range map[string]float64{
-		"weft_insecure":       insecure,
-		"weft_uptime_seconds": st.Uptime.Seconds(), "weft_ready": ready, "weft_grpc_server_connections": float64(st.Connections),
+		"weft_insecure":       indicator(st.Insecure),
+		"weft_uptime_seconds": st.Uptime.Seconds(), "weft_ready": indicator(st.Ready), "weft_grpc_server_connections": float64(st.Connections),
 		"weft_sessions": float64(st.Sessions), "weft_worker_sessions": float64(st.WorkerSessions), "weft_sessions_waiting": float64(st.Waits),
 		"weft_graphs": float64(st.Graphs), "weft_worker_steps": float64(st.WorkerSteps), "weft_computing": float64(st.Computing),
 		"weft_rendezvous_values": float64(st.RendezvousValues), "weft_rendezvous_consumers": float64(st.Consumers),
@@ -131,4 +123,12 @@ func (h *Handler) page() []byte {
 	h.registry.set(h.state())
 	h.observer.collect()
 	return h.registry.page()
+}
+
+// indicator is the value of a metric of a condition: 1 or 0.
+func indicator(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
 }
