@@ -24,7 +24,7 @@ type fileFlags struct {
 
 func (f *fileFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.roots, "file-root", nil, "folder that operations may use, as `NAME=DIR` or NAME=DIR:ro for reading only; may be repeated. "+
-		"Without it they may use all files that the task may use")
+		"Without it they may use all files that the task may use, or none with --insecure on a network")
 	flags.StringVar(&f.sandbox, "sandbox", string(sandbox.Off), "restrict the process to the files of --file-root and to the ports of the cluster: off, on (as far as the kernel can) or require")
 	flags.IntVar(&f.calls, "max-file-calls", 64, "file calls at a time; further ones wait until their step ends")
 	flags.IntVar(&f.names, "max-file-names", 100_000, "number of names of files that a pattern may look at; 0 for any")
