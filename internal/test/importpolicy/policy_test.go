@@ -15,6 +15,7 @@ var groups = [][]string{
 	{"internal/sys/*"},
 	{"tensor", "device"},
 	{"opdef", "internal/format/fileio"}, // the contract of an operation has its access to files
+	{"internal/gpu/driver", "internal/gpu/hostgpu", "internal/gpu/pool"},
 	{"graph", "kernel"},
 	{"internal/numeric/*"},
 	{"internal/opkit/*"},
@@ -55,6 +56,10 @@ var exceptions = []exception{
 	{
 		pkg: "internal/numeric/*", not: []string{"device", "opdef", "graph", "kernel"},
 		why: "numeric code works on slices, not on operations",
+	},
+	{
+		pkg: "internal/gpu/driver", not: []string{"device", "opdef", "internal/format/fileio"},
+		why: "drivers know memory and kernels, not operations",
 	},
 	{
 		pkg: "kernel", not: []string{"graph"},

@@ -1,0 +1,5 @@
+//go:build race
+
+package hostgpu
+
+const raceDetector = true
