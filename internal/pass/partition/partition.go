@@ -56,6 +56,9 @@ func Split(g *graph.Graph, o Options) (map[string]*graph.Graph, error) {
 			return nil, err
 		}
 	}
+	if o.ControlFlow {
+		s.delayReads(lateReads(g, s.location))
+	}
 	for _, part := range s.parts {
 		if err := pruneLibrary(part); err != nil {
 			return nil, err

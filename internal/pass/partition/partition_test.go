@@ -27,6 +27,9 @@ func testOps(t testing.TB) graphtext.Ops {
 		Mul(x: T, y: T) -> (z: T) [T: type]
 		Less(x: T, y: T) -> (z: bool) [T: type]
 		VariableV2() -> (ref: Ref(dtype)) [shape: shape; dtype: type] stateful
+		VarHandleOp() -> (resource: resource) [shape: shape; dtype: type] stateful
+		ReadVariableOp(resource: resource) -> (value: dtype) [dtype: type] stateful
+		AssignVariableOp(resource: resource, value: dtype) [dtype: type] stateful
 		Assign(ref: Ref(T), value: T) -> (output_ref: Ref(T)) [T: type]
 		Switch(data: T, pred: bool) -> (output_false: T, output_true: T) [T: type]
 		Merge(inputs: N * T) -> (output: T, value_index: int32) [T: type; N: int >= 1]
