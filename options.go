@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/inspect/logging"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/status"
 )
@@ -42,7 +43,7 @@ type settings struct {
 }
 
 func newSettings() *settings {
-	return &settings{config: &pb.ConfigProto{}, log: slog.Default()} //nolint:forbidigo // unless an option passes one in
+	return &settings{config: &pb.ConfigProto{}, log: slog.New(logging.AtLeast(slog.LevelWarn, slog.Default().Handler()))} //nolint:forbidigo // unless an option passes one in
 }
 
 // timeout returns the longest time that a call may take; 0 if only its context limits it.
@@ -121,8 +122,8 @@ func WithNetwork() TargetOption {
 	}))
 }
 
-// WithLogger sets the logger for warnings, such as those about a target that is not up yet; the
-// default is [slog.Default].
+// WithLogger sets the logger for warnings, such as those about a target that is not up yet. Without
+// it, warnings and errors go to [slog.Default].
 func WithLogger(l *slog.Logger) TargetOption {
 	return targetOption(func(s *settings) error {
 		s.log = l

@@ -44,6 +44,28 @@ func (w exposedWorker) CleanupAll(ctx context.Context, req *pb.CleanupAllRequest
 	return w.Worker.CleanupAll(ctx, req)
 }
 
+// exposedInspection is the same for the calls of operators.
+type exposedInspection struct {
+	rpc.Inspection
+	tasks *taskAddresses
+}
+
+// SetLogLevel implements [rpc.Inspection].
+func (i exposedInspection) SetLogLevel(ctx context.Context, req *pb.SetLogLevelRequest) (*pb.SetLogLevelResponse, error) {
+	if err := i.tasks.check(ctx, "SetLogLevel"); err != nil {
+		return nil, err
+	}
+	return i.Inspection.SetLogLevel(ctx, req)
+}
+
+// CloseSessions implements [rpc.Inspection].
+func (i exposedInspection) CloseSessions(ctx context.Context, req *pb.CloseSessionsRequest) (*pb.CloseSessionsResponse, error) {
+	if err := i.tasks.check(ctx, "CloseSessions"); err != nil {
+		return nil, err
+	}
+	return i.Inspection.CloseSessions(ctx, req)
+}
+
 // check returns an error if a call comes from another machine that has no task. A process of this
 // machine has the address of a task.
 func (a *taskAddresses) check(ctx context.Context, method string) error {

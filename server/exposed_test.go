@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -15,10 +16,11 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// resettable is a master and a worker that count calls.
+// resettable is a master, a worker and an inspection that count calls.
 type resettable struct {
 	rpc.Master
 	rpc.Worker
+	rpc.Inspection
 	calls int
 }
 
@@ -30,6 +32,16 @@ func (r *resettable) Reset(context.Context, *pb.ResetRequest) (*pb.ResetResponse
 func (r *resettable) CleanupAll(context.Context, *pb.CleanupAllRequest) (*pb.CleanupAllResponse, error) {
 	r.calls++
 	return &pb.CleanupAllResponse{}, nil
+}
+
+func (r *resettable) SetLogLevel(context.Context, *pb.SetLogLevelRequest) (*pb.SetLogLevelResponse, error) {
+	r.calls++
+	return &pb.SetLogLevelResponse{}, nil
+}
+
+func (r *resettable) CloseSessions(context.Context, *pb.CloseSessionsRequest) (*pb.CloseSessionsResponse, error) {
+	r.calls++
+	return &pb.CloseSessionsResponse{}, nil
 }
 
 // Without certificates, only tasks and processes of the machine may drop variables and queues.
@@ -46,12 +58,16 @@ func TestResetByAddress(t *testing.T) {
 		r := &resettable{}
 		_, err := exposedMaster{r, tasks}.Reset(ctx, &pb.ResetRequest{})
 		_, err2 := exposedWorker{r, tasks}.CleanupAll(ctx, &pb.CleanupAllRequest{})
+		_, err3 := exposedInspection{r, tasks}.SetLogLevel(ctx, &pb.SetLogLevelRequest{})
+		_, err4 := exposedInspection{r, tasks}.CloseSessions(ctx, &pb.CloseSessionsRequest{})
 		if tt.allowed {
-			if err != nil || err2 != nil || r.calls != 2 {
-				t.Errorf("%q: %d calls, %v, %v", tt.address, r.calls, err, err2)
+			if err := errors.Join(err, err2, err3, err4); err != nil || r.calls != 4 {
+				t.Errorf("%q: %d calls, %v", tt.address, r.calls, err)
 			}
 			continue
 		}
+		wantError(t, err3, status.PermissionDenied, tt.address, "SetLogLevel", "--insecure")
+		wantError(t, err4, status.PermissionDenied, tt.address, "CloseSessions", "--insecure")
 		wantError(t, err, status.PermissionDenied, tt.address, "Reset", "--insecure")
 		wantError(t, err2, status.PermissionDenied, tt.address, "CleanupAll", "--insecure")
 		if r.calls != 0 {

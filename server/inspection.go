@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -24,6 +25,8 @@ type inspection struct {
 	server  *Server
 	peers   *rpc.Peers
 	started time.Time
+	level   *slog.LevelVar // of the log; nil if it cannot be changed
+	audit   *AuditLog      // nil for none
 }
 
 // inspectedMaster is what a client in this process calls.

@@ -145,7 +145,7 @@ func (s *Server) watchJob(ctx context.Context, w *jobWatch) bool {
 		}
 		if w.begun && 0 < len(undone) && len(undone) < len(w.tasks) && time.Since(reported) > time.Hour {
 			reported = time.Now()
-			s.log.Info("some tasks of the job are done; this task waits for the others", "waits for", names(undone))
+			s.log.Info("some tasks of the job are done; this task waits for the others", "waits_for", names(undone))
 		}
 		select {
 		case <-ctx.Done():

@@ -27,7 +27,7 @@ func listen(def *cluster.ServerDef, o *options) (net.Listener, error) {
 		address := o.listen
 		if address == "" {
 			if warning := loopbackOnly(def, host, net.LookupIP); warning != "" {
-				o.log.Warn("other machines may not reach this task", "task", self, "address", known, "why", warning)
+				o.log.Warn("other machines may not reach this task", "address", known, "why", warning)
 			}
 			bind := port
 			if def.Port != 0 {

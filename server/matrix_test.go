@@ -91,8 +91,10 @@ func (m *matrix) request(path string) any {
 	case "ReleaseCallable":
 		return &pb.ReleaseCallableRequest{SessionHandle: m.session}
 	case "GetStatus", "GetTask", "GetCluster", "GetTopChannels", "GetServers", "GetServer", "GetServerSockets", "GetChannel", "GetSubchannel", "GetSocket",
-		"ServerReflectionInfo", "Record":
+		"ServerReflectionInfo", "Record", "GetLog", "SetLogLevel":
 		return &pb.GetStatusRequest{} // any empty message
+	case "CloseSessions":
+		return &pb.CloseSessionsRequest{Handle: m.session}
 	case "RecordCluster":
 		return &pb.RecordClusterRequest{DurationNanos: 1}
 	case "CreateWorkerSession":
@@ -256,7 +258,7 @@ func TestMatrix(t *testing.T) {
 			if got, err := m.call(method.Path, c.name); got != expected {
 				t.Errorf("%s by %s: %v (%v), want %v", method.Name(), c.name, got, err, expected)
 			}
-			if closes := strings.Contains("/CloseSession/Reset/DeleteWorkerSession", method.Path[strings.LastIndexByte(method.Path, '/'):]); closes {
+			if closes := strings.Contains("/CloseSessions/Reset/DeleteWorkerSession", method.Path[strings.LastIndexByte(method.Path, '/'):]); closes {
 				m.renew()
 			}
 		}
@@ -288,7 +290,7 @@ func TestMatrixNoticesChanges(t *testing.T) {
 			if (got == refused) == (was == refused) && !(got == refused && changedErr.Error() != err.Error()) {
 				t.Errorf("%s by %v: %v before and %v after the change (%v, %v)", method.Name(), role, was, got, err, changedErr)
 			}
-			if strings.Contains("/CloseSession/Reset/DeleteWorkerSession", method.Path[strings.LastIndexByte(method.Path, '/'):]) {
+			if strings.Contains("/CloseSessions/Reset/DeleteWorkerSession", method.Path[strings.LastIndexByte(method.Path, '/'):]) {
 				m.renew()
 			}
 		}
@@ -330,6 +332,7 @@ func TestSessionsAreAudited(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := newMatrix(t, server.WithAudit(l))
+	first := m.session
 	if _, err := m.call("/tensorflow.MasterService/CloseSession", "own"); err != nil {
 		t.Fatal(err)
 	}
@@ -339,13 +342,23 @@ func TestSessionsAreAudited(t *testing.T) {
 	if _, err := m.call("/tensorflow.MasterService/Reset", "operator"); err != nil {
 		t.Fatal(err)
 	}
+	m.renew()
+	if _, err := m.call("/weft.v1.Inspection/CloseSessions", "other's"); status.CodeOf(err) != status.NotFound {
+		t.Fatalf("another client gets %v", err)
+	}
+	if _, err := m.call("/weft.v1.Inspection/CloseSessions", "operator"); err != nil {
+		t.Fatal(err)
+	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	short := `"session":"` + m.session[:8] + `"`
+	short := `"session":"` + first[:8] + `"`
 	for i, want := range [][]string{
 		{`"event":"session made"`, `"principal":"client research/alice"`, short, `"code":"OK"`},
 		{`"event":"session closed"`, `"principal":"client research/alice"`, short, `"code":"OK"`},
 		{`"event":"session closed"`, `"principal":"client research/bob"`, short, `"code":"ABORTED"`},
 		{`"event":"reset"`, `"role":"operator"`, `"code":"OK"`},
+		{`"event":"session made"`, `"code":"OK"`},
+		{`"event":"session closed"`, `"principal":"client research/bob"`, `"code":"NOT_FOUND"`},
+		{`"event":"session closed"`, `"role":"operator"`, `"code":"OK"`, `"reason":"CloseSessions"`},
 	} {
 		for _, text := range want {
 			if i >= len(lines) || !strings.Contains(lines[i], text) {
@@ -353,7 +366,7 @@ func TestSessionsAreAudited(t *testing.T) {
 			}
 		}
 	}
-	if strings.Contains(out.String(), m.session) {
+	if strings.Contains(out.String(), m.session) || strings.Contains(out.String(), first) {
 		t.Errorf("the log has the handle of a session:\n%s", &out)
 	}
 }

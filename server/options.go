@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/inspect/logging"
 	"github.com/weft-ml/weft/kernel"
 )
 
@@ -17,6 +18,7 @@ type Option func(*options)
 
 type options struct {
 	log        *slog.Logger
+	level      *slog.LevelVar // of log; nil if it cannot be changed
 	insecure   bool
 	listen     string
 	listener   net.Listener
@@ -51,15 +53,19 @@ type options struct {
 const gracePeriod = 10 * time.Second
 
 func newOptions(opts []Option) *options {
-	o := &options{log: slog.Default(), grace: gracePeriod, orphanTimeout: DefaultOrphanTimeout, limits: DefaultLimits()} //nolint:forbidigo // the default of WithLogger
+	o := &options{log: slog.New(logging.AtLeast(slog.LevelWarn, slog.Default().Handler())), grace: gracePeriod, orphanTimeout: DefaultOrphanTimeout, limits: DefaultLimits()} //nolint:forbidigo // the default of WithLogger
 	for _, opt := range opts {
 		opt(o)
 	}
 	return o
 }
 
-// WithLogger makes the server log to l instead of [slog.Default].
+// WithLogger makes the server log to l. Without it, warnings and errors go to [slog.Default].
 func WithLogger(l *slog.Logger) Option { return func(o *options) { o.log = l } }
+
+// WithLogLevel names the level of the logger, which operators can then change while the server runs
+// ("weft log-level").
+func WithLogLevel(l *slog.LevelVar) Option { return func(o *options) { o.level = l } }
 
 // Insecure allows the server to listen on an address that other machines can reach. Traffic is
 // neither encrypted nor authenticated: a process that reaches the server can run any graph on it.

@@ -135,7 +135,7 @@ func TestRecordingIsCancelled(t *testing.T) {
 func TestRecordActions(t *testing.T) {
 	spec, listeners := addresses(t, map[string]int{"ps": 1})
 	p := start(t, cluster.ServerDef{Cluster: spec, Job: "ps"}, WithListener(listeners[ps]))
-	about := &inspection{p, rpc.NewPeers(p.def.Cluster, p.conns), time.Now()}
+	about := &inspection{p, rpc.NewPeers(p.def.Cluster, p.conns), time.Now(), nil, nil}
 	for req, want := range map[*pb.RecordRequest]status.Code{
 		{}: status.OK, {Action: 17}: status.InvalidArgument, {Action: pb.RecordRequest_STOP, Id: 3}: status.NotFound,
 		{Action: pb.RecordRequest_AWAIT, Id: 3}: status.NotFound, {Action: pb.RecordRequest_START, LimitNanos: -1}: status.InvalidArgument,

@@ -27,6 +27,7 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/inspect/logging"
 	"github.com/weft-ml/weft/internal/inspect/metrics"
 	"github.com/weft-ml/weft/internal/inspect/web"
 	"github.com/weft-ml/weft/internal/proto/pb"
@@ -52,6 +53,7 @@ const closeTimeout = time.Second
 type Server struct {
 	def         cluster.ServerDef
 	log         *slog.Logger
+	lines       *logging.Tail // last lines of log
 	listener    net.Listener
 	task        *task.Task
 	gate        *gate
@@ -104,6 +106,8 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 		return nil, err
 	}
 	o := newOptions(opts)
+	lines := new(logging.Tail)
+	o.log = slog.New(logging.Fields(lines.Handler(o.log.Handler()))).With("task", def.Self())
 	defaults := &pb.ConfigProto{}
 	if err := proto.Unmarshal(def.DefaultSessionConfig, defaults); err != nil {
 		return nil, status.InvalidArgumentf("the configuration of sessions: %v", err)
@@ -130,7 +134,7 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	}
 	limits := quota.New(o.limits.quota())
 	s := &Server{
-		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), quota: limits, files: files, grace: o.grace, exitWithJob: o.exitWithJob, receives: rpc.NewReceiveLimiter(limits),
+		def: def, log: o.log, lines: lines, listener: listener, gate: newGate(def.Self()), quota: limits, files: files, grace: o.grace, exitWithJob: o.exitWithJob, receives: rpc.NewReceiveLimiter(limits),
 		lender: samehost.NewLender(o.log), borrower: samehost.NewBorrower(o.log), stopped: make(chan struct{}),
 		secure: certs, loopback: loopback, exposed: exposed, clientClusters: o.clientClusters,
 	}
@@ -190,8 +194,12 @@ func (s *Server) register(o *options) {
 	}
 	rpc.RegisterMaster(s.rpc, served, s.log)
 	rpc.RegisterWorker(s.rpc, worker, s.log)
-	s.inspection = &inspection{s, rpc.NewPeers(s.def.Cluster, s.conns), time.Now()}
-	rpc.RegisterInspection(s.rpc, s.inspection, s.log)
+	s.inspection = &inspection{s, rpc.NewPeers(s.def.Cluster, s.conns), time.Now(), o.level, o.audit}
+	inspected := rpc.Inspection(s.inspection)
+	if s.exposed {
+		inspected = exposedInspection{inspected, addresses}
+	}
+	rpc.RegisterInspection(s.rpc, inspected, s.log)
 	if o.rest {
 		s.rest = s.newREST(served, o)
 	}
@@ -248,6 +256,7 @@ func (s *Server) Start() error {
 		s.secure.creds.Watch()
 	}
 	s.serveHTTP()
+	s.log.Info("the task serves", "address", s.Address())
 	go s.serve()
 	return nil
 }
@@ -318,7 +327,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		unregister()
 	}
 	s.health.SetServing(false)
+	s.log.Info("the task stops", "running", s.gate.count())
 	err := s.gate.close(ctx)
+	if err != nil {
+		s.log.Warn("steps are cancelled", "error", err)
+	}
 	s.closeHTTP()
 	s.closeRoles(ctx)
 	s.closeConnections()

@@ -153,7 +153,7 @@ func (s *Server) guard(o *options) {
 type refusals struct{ log *slog.Logger }
 
 func (r *refusals) warn(peer string, err error) {
-	r.log.Warn("a connection was refused", "client", peer, "why", err)
+	r.log.Warn("a connection was refused", "peer", peer, "error", err)
 }
 
 // Loopback reports whether only processes on this machine can connect to the server.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"strconv"
 	"time"
@@ -21,22 +20,14 @@ type dataFlags struct {
 	host     string
 	port     int
 	insecure bool
-	verbose  bool
+	log      logFlags
 }
 
 func (f *dataFlags) add(flags *pflag.FlagSet, port int) {
 	flags.StringVar(&f.host, "host", "127.0.0.1", "address to listen on; 0.0.0.0 or :: for all, with --insecure")
 	flags.IntVar(&f.port, "port", port, "port to listen on; 0 for any that is free")
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address other than loopback, where any host that can reach it can run datasets")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log workers and tasks as they come and go")
-}
-
-func (f *dataFlags) log(cmd *cobra.Command) *slog.Logger {
-	level := slog.LevelWarn
-	if f.verbose {
-		level = slog.LevelDebug
-	}
-	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+	f.log.add(flags, "calls of workers and clients, too")
 }
 
 func (f *dataFlags) listen() (net.Listener, error) {
@@ -74,7 +65,7 @@ func newDispatcher() *cobra.Command {
 		Long:  "Run the dispatcher, which knows the datasets, jobs and workers of a service, until the process receives SIGINT or SIGTERM.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.Log = f.log(cmd)
+			c.Log = f.log.logger(cmd.ErrOrStderr())
 			l, err := f.listen()
 			if err != nil {
 				return err
@@ -107,7 +98,7 @@ func newDataWorker() *cobra.Command {
 		Long:  "Run a worker, which produces the elements of datasets, until the process receives SIGINT or SIGTERM.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.Log = f.log(cmd)
+			c.Log = f.log.logger(cmd.ErrOrStderr())
 			if err := rpc.CheckAddress(c.Dispatcher); err != nil {
 				return usageError{fmt.Errorf("--dispatcher: %w", err)}
 			}

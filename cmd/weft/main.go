@@ -11,19 +11,6 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Exit statuses. Cluster managers decide by the status whether to restart a task: a status from 1
-// to 127 means an error that a restart does not fix. Go itself ends a process with 2 after a panic.
-const (
-	exitFault  = 1   // the command failed
-	exitUsage  = 64  // the command line is wrong
-	exitData   = 65  // a file is damaged
-	exitCreate = 73  // a file cannot be written
-	exitAccess = 77  // a certificate or a role does not allow the call
-	exitConfig = 78  // certificates or addresses do not allow a secure start
-	exitPeer   = 138 // a task cannot be reached; trying again may help
-	exitSignal = 128 // and the number of the signal that ended the command
-)
-
 func main() {
 	ctx, signals := watchSignals()
 	err := rootFor(os.Args[0], os.Args[1:]).ExecuteContext(ctx)

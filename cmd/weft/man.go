@@ -35,8 +35,10 @@ func writeManual(w io.Writer, root *cobra.Command) error {
 	b.WriteString(".SH COMMANDS\n")
 	writeCommands(&b, root)
 	b.WriteString(".SH ENVIRONMENT\nEach flag can be set by a variable: \\fBWEFT_DRAIN_TIMEOUT\\fR is \\fB\\-\\-drain\\-timeout\\fR.\n" +
-		".SH EXIT STATUS\n0: done. 1: failed. 64: wrong command line. 65: damaged file. 73: a file cannot be written. 77: not allowed. " +
-		"78: wrong configuration. 130, 143: ended by SIGINT, SIGTERM. 138: a task cannot be reached.\n")
+		".SH EXIT STATUS\n")
+	for _, s := range exitStatuses {
+		fmt.Fprintf(&b, ".TP\n\\fB%s\\fR\n%s\n", s.status, roff(s.meaning))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

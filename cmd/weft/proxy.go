@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"os/user"
@@ -29,6 +28,7 @@ type proxyFlags struct {
 	users       []string
 	anyUser     bool
 	tls         clientTLSFlags
+	log         logFlags
 }
 
 func newProxy() *cobra.Command {
@@ -52,6 +52,7 @@ func newProxy() *cobra.Command {
 	flags.StringArrayVar(&f.users, "allow-user", nil, "user that may connect, by name or number; may be repeated (default: the user that runs the proxy)")
 	flags.BoolVar(&f.anyUser, "any-local-user", false, "every process that reaches the address may connect, for instance all of a pod")
 	f.tls.add(flags)
+	f.log.add(flags, "details of connections, too")
 	return cmd
 }
 
@@ -67,7 +68,7 @@ func (f *proxyFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usageError{err}
 	}
-	logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+	logger := f.log.logger(cmd.ErrOrStderr())
 	creds, err := f.tls.credentials(logger)
 	if err != nil {
 		return err

@@ -23,6 +23,8 @@ var commands = []struct {
 	{"status", newStatus},
 	{"steps", newSteps},
 	{"sessions", newSessions},
+	{"logs", newLogs},
+	{"log-level", newLogLevel},
 	{"top", newTop},
 	{"version", newVersion},
 	{manual, newMan},

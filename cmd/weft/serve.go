@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -53,7 +52,7 @@ type serveFlags struct {
 	sslFile             string
 	maxRequest          byteSize
 	grace               time.Duration
-	verbose             bool
+	log                 logFlags
 }
 
 // defaultRESTPort is the port of the REST API if a folder is given as argument.
@@ -110,7 +109,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.sslFile, "ssl-config-file", "", "file with an SSLConfig in text form, for TLS of gRPC")
 	flags.Var(&f.maxRequest, "max-request-size", "size of the largest request over HTTP")
 	drainFlags(flags, &f.grace, "requests")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log models as they come and go")
+	f.log.add(flags, "details of models, too")
 	without(flags)
 }
 
@@ -233,11 +232,7 @@ func metricsPath(file string) (string, error) {
 
 func (f *serveFlags) serve(ctx context.Context, cmd *cobra.Command, c serving.Config) error {
 	setSysmonTimerSlack()
-	level := slog.LevelWarn
-	if f.verbose {
-		level = slog.LevelInfo
-	}
-	c.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+	c.Log = f.log.logger(cmd.ErrOrStderr())
 	c.LoadThreads = max(1, min(c.LoadThreads, runtime.NumCPU()))
 	if err := f.listen(&c); err != nil {
 		for _, l := range append(c.GRPC, c.HTTP...) {

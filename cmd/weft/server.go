@@ -16,6 +16,7 @@ import (
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/cmd/weft/internal/loglimit"
 	"github.com/weft-ml/weft/cmd/weft/internal/settings"
+	"github.com/weft-ml/weft/internal/inspect/logging"
 	"github.com/weft-ml/weft/internal/inspect/metrics"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/sys/buildinfo"
@@ -47,7 +48,7 @@ type serverFlags struct {
 	limits      server.Limits
 	logRate     int // lines of the log in one second; 0 for no limit
 	memoryLimit byteSize
-	verbose     bool
+	log         logFlags
 	files       fileFlags
 	tls         serverTLSFlags
 	ops         opFlags
@@ -105,7 +106,7 @@ func newServer() *cobra.Command {
 	f.tls.add(flags)
 	f.ops.add(flags)
 	flags.IntVar(&f.parent, "parent", 0, "process id of the parent: the task ends when that process has ended")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log sessions and graphs as they come and go, and more details of the runtime")
+	f.log.add(flags, "parts of graphs as they come and go, and details of the runtime, too")
 	return cmd
 }
 
@@ -194,14 +195,10 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	}
 	parallel.ReserveNetworkThread()
 	setSysmonTimerSlack()
-	level := slog.LevelWarn
-	if f.verbose {
-		level = slog.LevelDebug
-	}
-	lines := loglimit.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}), f.logRate)
+	lines := loglimit.New(f.log.handler(cmd.ErrOrStderr()), f.logRate)
 	defer lines.Flush()
 	logger := slog.New(lines)
-	opts := []server.Option{server.WithLimits(f.limits), server.WithLogger(logger), server.WithGracePeriod(f.grace), server.WithSessionTTL(f.sessionTTL), server.WithOrphanTimeout(f.orphans), server.WithExitWithJob(f.withJob), server.WithPlacementLog(cmd.ErrOrStderr()),
+	opts := []server.Option{server.WithLimits(f.limits), server.WithLogger(logger), server.WithLogLevel(&f.log.level.LevelVar), server.WithGracePeriod(f.grace), server.WithSessionTTL(f.sessionTTL), server.WithOrphanTimeout(f.orphans), server.WithExitWithJob(f.withJob), server.WithPlacementLog(cmd.ErrOrStderr()),
 		server.WithMemoryLimit(int64(f.memoryLimit))}
 	files, err := f.files.options()
 	if err != nil {
@@ -301,6 +298,11 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		return err
 	}
 	f.announce(cmd, s, def)
+	if f.log.format.For(cmd.ErrOrStderr()) == logging.Text {
+		logStarted(cmd.ErrOrStderr(), s)
+	} else {
+		slog.New(logging.Fields(lines)).Info("Started server with target: "+startedTarget(s), "task", s.Task())
+	}
 	defer reportReady(ctx, manager, fmt.Sprintf("%v serves at %s", s.Task(), s.Target()), s.Check)()
 	// An error means that the pages stay resident, as without the call.
 	drop := time.AfterFunc(startTime, func() { _, _ = codepages.Drop() })
@@ -327,7 +329,6 @@ func announce(cmd *cobra.Command, s *server.Server, def cluster.ServerDef) {
 		http = ", " + url
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "weft %s ready: %s at %s, %d CPU device(s)%s\n", buildinfo.Read().Version, self.String(), s.Target(), def.CPUDevices, http)
-	logStarted(cmd.ErrOrStderr(), s)
 }
 
 // advise adds a hint to an error of starting a task.

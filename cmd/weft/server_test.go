@@ -21,7 +21,7 @@ func TestServerOfParent(t *testing.T) {
 	defer cancel()
 	out, log := lines{changed: make(chan struct{}, 1)}, lines{changed: make(chan struct{}, 1)}
 	cmd := newRoot()
-	cmd.SetArgs(strings.Fields("server --server-def=- --grace=0s --gpu_memory_fraction=0.5 --parent=" + parentID()))
+	cmd.SetArgs(strings.Fields("server --server-def=- --log-format=text --grace=0s --gpu_memory_fraction=0.5 --parent=" + parentID()))
 	cmd.SetIn(strings.NewReader(strings.ReplaceAll(serverDefText, "PROTOCOL", "grpc")))
 	cmd.SetOut(&out)
 	cmd.SetErr(&log)

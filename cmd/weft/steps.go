@@ -112,12 +112,14 @@ func printSteps(w io.Writer, steps []runningStep) {
 }
 
 func newSessions() *cobra.Command {
-	return addList(&cobra.Command{
+	cmd := addList(&cobra.Command{
 		Use:   "sessions TARGET",
 		Short: "List the open sessions of a cluster",
 		Long: "Ask a task of Weft, such as grpc://localhost:2222, for the open sessions of all masters of its cluster, the oldest first. " +
 			"Handles are cut, because their owners alone may use them.",
 	}, openSessions, printSessions)
+	cmd.AddCommand(newCloseSessions())
+	return cmd
 }
 
 // openSessions returns the open sessions of all masters, the oldest first.

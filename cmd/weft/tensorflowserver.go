@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/inspect/logging"
 	"github.com/weft-ml/weft/server"
 )
 
@@ -34,7 +36,8 @@ func rootFor(program string, args []string) *cobra.Command {
 }
 
 func newTensorFlowServer() *cobra.Command {
-	f := serverFlags{announce: announceTensorFlow, ops: opFlags{set: "all"}, files: fileFlags{sandbox: "off", names: 100_000, calls: 64}}
+	f := serverFlags{announce: announceTensorFlow, ops: opFlags{set: "all"}, files: fileFlags{sandbox: "off", names: 100_000, calls: 64}, log: logFlags{format: logging.Text}}
+	f.log.level.LevelVar.Set(slog.LevelWarn)
 	cmd := &cobra.Command{
 		Use:   tensorFlowServer + " --cluster_spec=SPEC --job_name=NAME --task_id=ID",
 		Short: "Run one task of a cluster with the flags and log lines of TensorFlow's program of that name",
@@ -51,7 +54,7 @@ func newTensorFlowServer() *cobra.Command {
 				fmt.Fprintf(cmd.ErrOrStderr(), "ERROR: %v\n%s", err, cmd.UsageString())
 				return usageError{err}
 			}
-			if f.verbose {
+			if f.log.verbose {
 				printTasks(cmd.OutOrStdout(), def.Cluster)
 			}
 			logPeers(cmd.ErrOrStderr(), def.Cluster)
@@ -65,9 +68,9 @@ func newTensorFlowServer() *cobra.Command {
 	flags.IntVar(&f.task, "task_index", 0, "another name for --task_id")
 	flags.IntVar(&f.cpuDevices, "cpu_devices", 1, "number of CPU devices")
 	gpuMemoryFraction(flags)
-	flags.BoolVar(&f.verbose, "verbose", false, "log sessions and graphs as they come and go, and more details of the runtime")
+	flags.BoolVar(&f.log.verbose, "verbose", false, "log sessions and graphs as they come and go, and more details of the runtime")
 	flags.BoolFunc("noverbose", "the opposite of --verbose", func(string) error {
-		f.verbose = false
+		f.log.verbose = false
 		return nil
 	})
 	flags.StringVar(&f.listen, "listen", "", listenUsage)
@@ -85,7 +88,7 @@ func gpuMemoryFraction(flags *pflag.FlagSet) {
 func (f *serverFlags) verboseValue(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 && cmd.Flags().Changed("verbose") {
 		if on, err := strconv.ParseBool(strings.ToLower(args[0])); err == nil {
-			f.verbose, args = on, args[1:]
+			f.log.verbose, args = on, args[1:]
 		}
 	}
 	return noArgs(cmd, args)
@@ -144,7 +147,6 @@ func announceTensorFlow(cmd *cobra.Command, s *server.Server, def cluster.Server
 		}
 		logLine(cmd.ErrOrStderr(), "grpc_channel.cc:258", fmt.Sprintf("Initialize GrpcChannelCache for job %s -> {%s}", job, strings.Join(tasks, ", ")))
 	}
-	logStarted(cmd.ErrOrStderr(), s)
 }
 
 // logStarted writes the line by which programs recognize that a server of TensorFlow serves.

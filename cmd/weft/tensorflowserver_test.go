@@ -74,9 +74,9 @@ func TestTensorFlowServer(t *testing.T) {
 			`(?m)^\S+ \S+: I \S+grpc_channel.cc:\d+\] Initialize GrpcChannelCache for job worker -> \{0 -> 127.0.0.1:2223, 1 -> 127.0.0.1:2224\}$`,
 			`(?m)^Added job named "ps"$`,
 			`(?m)^  Added task "127.0.0.1:2224" to job "worker"$`,
-			`(?m)^\S+ level=DEBUG msg="created a session" session=[0-9a-f]+ tasks=\[/job:ps/replica:0/task:0\] devices=1$`,
-			`(?m)^\S+ level=DEBUG msg="registered a partition of a graph" session=[0-9a-f]+ graph=\S+ nodes=\d+$`,
-			`(?m)^\S+ level=DEBUG msg="closed a session" session=[0-9a-f]+$`,
+			`(?m)^\S+ level=INFO msg="created a session" task=/job:ps/replica:0/task:0 session=[0-9a-f]{8} peer=127.0.0.1 nodes=1 tasks=1 devices=1$`,
+			`(?m)^\S+ level=DEBUG msg="registered a partition of a graph" task=/job:ps/replica:0/task:0 session=[0-9a-f]{8} graph=\S+ nodes=\d+$`,
+			`(?m)^\S+ level=INFO msg="closed a session" task=/job:ps/replica:0/task:0 session=[0-9a-f]{8}$`,
 			`(?m)^here: \(Const\): /job:ps/replica:0/task:0/device:CPU:0$`,
 		} {
 			if !regexp.MustCompile(want).MatchString(log.String()) {

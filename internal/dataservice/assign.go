@@ -41,7 +41,7 @@ func (d *Dispatcher) assignLocked(it *iteration, w *workerState) error {
 	conn := d.conns[w.Address]
 	if conn == nil {
 		if conn, err = rpc.Dial(w.Address); err != nil {
-			d.Log.Warn("a worker cannot be called", "worker", w.Address, "error", err)
+			d.Log.Warn("a worker cannot be called", "peer", w.Address, "error", err)
 			return nil // it asks for its tasks
 		}
 		d.conns[w.Address] = conn
@@ -51,7 +51,7 @@ func (d *Dispatcher) assignLocked(it *iteration, w *workerState) error {
 		defer cancel()
 		_, err := rpc.Call[datapb.ProcessTaskResponse](ctx, conn, workerService+"ProcessTask", &datapb.ProcessTaskRequest{Task: def})
 		if err != nil {
-			d.Log.Debug("a worker did not take a task", "worker", w.Address, "error", err)
+			d.Log.Debug("a worker did not take a task", "peer", w.Address, "error", err)
 		}
 	})
 	return nil
@@ -193,7 +193,7 @@ func (d *Dispatcher) expire(now time.Time) error {
 		if t.finished || w != nil && now.Sub(w.seen) <= d.WorkerTimeout || d.state.jobs[d.state.iterations[t.Iteration].Job].Consumers > 0 {
 			continue
 		}
-		d.Log.Info("the worker of a task has gone", "worker", t.Worker, "task", t.ID)
+		d.Log.Info("the worker of a task has gone", "peer", t.Worker, "dataset_task", t.ID)
 		if err := d.changeLocked(&update{Remove: t.ID}); err != nil {
 			return err
 		}

@@ -256,7 +256,7 @@ func (t *runningTask) feed(session *weft.Session, k int) {
 		err = session.Exec(t.ctx, weft.Feeds{t.position: tensor.Scalar(position)}, t.enqueue[k])
 	}
 	if err != nil && t.ctx.Err() == nil {
-		t.worker.Log.Error("a task gets no further splits", "task", t.def.GetTaskId(), "error", err)
+		t.worker.Log.Error("a task gets no further splits", "dataset_task", t.def.GetTaskId(), "error", err)
 		t.cancel()
 	}
 }

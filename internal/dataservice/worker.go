@@ -77,7 +77,7 @@ func (w *Worker) Run(ctx context.Context) {
 		}
 		if (err == nil) != reached {
 			reached = err == nil
-			w.Log.Warn("the dispatcher", "reached", reached, "address", w.Dispatcher, "error", err)
+			w.Log.Warn("the dispatcher", "reached", reached, "peer", w.Dispatcher, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -174,7 +174,7 @@ func (w *Worker) ended(id int64) {
 		ctx, cancel := context.WithTimeout(w.ctx, callTimeout)
 		defer cancel()
 		if err := w.report(ctx); err != nil {
-			w.Log.Debug("the dispatcher does not know yet that a task has ended", "task", id, "error", err)
+			w.Log.Debug("the dispatcher does not know yet that a task has ended", "dataset_task", id, "error", err)
 		}
 	})
 }

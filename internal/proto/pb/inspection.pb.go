@@ -652,6 +652,441 @@ func (x *ClusterTask) GetDevices() []string {
 	return nil
 }
 
+type GetLogRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All tasks of the cluster, not only the one that is called.
+	Cluster bool `protobuf:"varint,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// The least level: debug, info, warn or error; empty for debug.
+	Level string `protobuf:"bytes,2,opt,name=level,proto3" json:"level,omitempty"`
+	// Of each task; 0 for 200.
+	Lines         int64 `protobuf:"varint,3,opt,name=lines,proto3" json:"lines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetLogRequest) Reset() {
+	*x = GetLogRequest{}
+	mi := &file_weft_v1_inspection_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetLogRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetLogRequest) ProtoMessage() {}
+
+func (x *GetLogRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_inspection_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetLogRequest.ProtoReflect.Descriptor instead.
+func (*GetLogRequest) Descriptor() ([]byte, []int) {
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *GetLogRequest) GetCluster() bool {
+	if x != nil {
+		return x.Cluster
+	}
+	return false
+}
+
+func (x *GetLogRequest) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
+func (x *GetLogRequest) GetLines() int64 {
+	if x != nil {
+		return x.Lines
+	}
+	return 0
+}
+
+type Log struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The oldest first.
+	Lines []*LogLine `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"`
+	// Why tasks have not sent their lines, by the names of tasks.
+	Missing       map[string]string `protobuf:"bytes,2,rep,name=missing,proto3" json:"missing,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Log) Reset() {
+	*x = Log{}
+	mi := &file_weft_v1_inspection_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Log) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Log) ProtoMessage() {}
+
+func (x *Log) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_inspection_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Log.ProtoReflect.Descriptor instead.
+func (*Log) Descriptor() ([]byte, []int) {
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Log) GetLines() []*LogLine {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+func (x *Log) GetMissing() map[string]string {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
+type LogLine struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TimeNanos     int64                  `protobuf:"varint,1,opt,name=time_nanos,json=timeNanos,proto3" json:"time_nanos,omitempty"`
+	Level         string                 `protobuf:"bytes,2,opt,name=level,proto3" json:"level,omitempty"`
+	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	Fields        []*LogField            `protobuf:"bytes,4,rep,name=fields,proto3" json:"fields,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogLine) Reset() {
+	*x = LogLine{}
+	mi := &file_weft_v1_inspection_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogLine) ProtoMessage() {}
+
+func (x *LogLine) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_inspection_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
+func (*LogLine) Descriptor() ([]byte, []int) {
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *LogLine) GetTimeNanos() int64 {
+	if x != nil {
+		return x.TimeNanos
+	}
+	return 0
+}
+
+func (x *LogLine) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
+func (x *LogLine) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *LogLine) GetFields() []*LogField {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+type LogField struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value         string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogField) Reset() {
+	*x = LogField{}
+	mi := &file_weft_v1_inspection_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogField) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogField) ProtoMessage() {}
+
+func (x *LogField) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_inspection_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogField.ProtoReflect.Descriptor instead.
+func (*LogField) Descriptor() ([]byte, []int) {
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *LogField) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LogField) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+type SetLogLevelRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// debug, info, warn or error; empty to leave it.
+	Level         string `protobuf:"bytes,1,opt,name=level,proto3" json:"level,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLogLevelRequest) Reset() {
+	*x = SetLogLevelRequest{}
+	mi := &file_weft_v1_inspection_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLogLevelRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLogLevelRequest) ProtoMessage() {}
+
+func (x *SetLogLevelRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_inspection_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLogLevelRequest.ProtoReflect.Descriptor instead.
+func (*SetLogLevelRequest) Descriptor() ([]byte, []int) {
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *SetLogLevelRequest) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
+type SetLogLevelResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The level before the call, and after it.
+	Before        string `protobuf:"bytes,1,opt,name=before,proto3" json:"before,omitempty"`
+	Level         string `protobuf:"bytes,2,opt,name=level,proto3" json:"level,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLogLevelResponse) Reset() {
+	*x = SetLogLevelResponse{}
+	mi := &file_weft_v1_inspection_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLogLevelResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLogLevelResponse) ProtoMessage() {}
+
+func (x *SetLogLevelResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_inspection_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLogLevelResponse.ProtoReflect.Descriptor instead.
+func (*SetLogLevelResponse) Descriptor() ([]byte, []int) {
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *SetLogLevelResponse) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
+func (x *SetLogLevelResponse) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
+// A request names a session or an owner.
+type CloseSessionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The handle of the session, or its first 8 or more characters.
+	Handle string `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
+	// All sessions of an owner, as in SessionInfo.
+	Owner         string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloseSessionsRequest) Reset() {
+	*x = CloseSessionsRequest{}
+	mi := &file_weft_v1_inspection_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloseSessionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloseSessionsRequest) ProtoMessage() {}
+
+func (x *CloseSessionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_inspection_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloseSessionsRequest.ProtoReflect.Descriptor instead.
+func (*CloseSessionsRequest) Descriptor() ([]byte, []int) {
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *CloseSessionsRequest) GetHandle() string {
+	if x != nil {
+		return x.Handle
+	}
+	return ""
+}
+
+func (x *CloseSessionsRequest) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+type CloseSessionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As they were before the call.
+	Closed        []*SessionInfo `protobuf:"bytes,1,rep,name=closed,proto3" json:"closed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloseSessionsResponse) Reset() {
+	*x = CloseSessionsResponse{}
+	mi := &file_weft_v1_inspection_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloseSessionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloseSessionsResponse) ProtoMessage() {}
+
+func (x *CloseSessionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_inspection_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloseSessionsResponse.ProtoReflect.Descriptor instead.
+func (*CloseSessionsResponse) Descriptor() ([]byte, []int) {
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *CloseSessionsResponse) GetClosed() []*SessionInfo {
+	if x != nil {
+		return x.Closed
+	}
+	return nil
+}
+
 var File_weft_v1_inspection_proto protoreflect.FileDescriptor
 
 const file_weft_v1_inspection_proto_rawDesc = "" +
@@ -703,14 +1138,46 @@ const file_weft_v1_inspection_proto_rawDesc = "" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12%\n" +
 	"\x04info\x18\x03 \x01(\v2\x11.weft.v1.TaskInfoR\x04info\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12\x18\n" +
-	"\adevices\x18\x05 \x03(\tR\adevices2\x89\x02\n" +
+	"\adevices\x18\x05 \x03(\tR\adevices\"U\n" +
+	"\rGetLogRequest\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\bR\acluster\x12\x14\n" +
+	"\x05level\x18\x02 \x01(\tR\x05level\x12\x14\n" +
+	"\x05lines\x18\x03 \x01(\x03R\x05lines\"\x9e\x01\n" +
+	"\x03Log\x12&\n" +
+	"\x05lines\x18\x01 \x03(\v2\x10.weft.v1.LogLineR\x05lines\x123\n" +
+	"\amissing\x18\x02 \x03(\v2\x19.weft.v1.Log.MissingEntryR\amissing\x1a:\n" +
+	"\fMissingEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x83\x01\n" +
+	"\aLogLine\x12\x1d\n" +
+	"\n" +
+	"time_nanos\x18\x01 \x01(\x03R\ttimeNanos\x12\x14\n" +
+	"\x05level\x18\x02 \x01(\tR\x05level\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\x12)\n" +
+	"\x06fields\x18\x04 \x03(\v2\x11.weft.v1.LogFieldR\x06fields\"4\n" +
+	"\bLogField\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"*\n" +
+	"\x12SetLogLevelRequest\x12\x14\n" +
+	"\x05level\x18\x01 \x01(\tR\x05level\"C\n" +
+	"\x13SetLogLevelResponse\x12\x16\n" +
+	"\x06before\x18\x01 \x01(\tR\x06before\x12\x14\n" +
+	"\x05level\x18\x02 \x01(\tR\x05level\"D\n" +
+	"\x14CloseSessionsRequest\x12\x16\n" +
+	"\x06handle\x18\x01 \x01(\tR\x06handle\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\"E\n" +
+	"\x15CloseSessionsResponse\x12,\n" +
+	"\x06closed\x18\x01 \x03(\v2\x14.weft.v1.SessionInfoR\x06closed2\xd3\x03\n" +
 	"\n" +
 	"Inspection\x125\n" +
 	"\aGetTask\x12\x17.weft.v1.GetTaskRequest\x1a\x11.weft.v1.TaskInfo\x12>\n" +
 	"\n" +
 	"GetCluster\x12\x1a.weft.v1.GetClusterRequest\x1a\x14.weft.v1.ClusterInfo\x129\n" +
 	"\x06Record\x12\x16.weft.v1.RecordRequest\x1a\x17.weft.v1.RecordResponse\x12I\n" +
-	"\rRecordCluster\x12\x1d.weft.v1.RecordClusterRequest\x1a\x19.weft.v1.ClusterRecordingB+Z)github.com/weft-ml/weft/internal/proto/pbb\x06proto3"
+	"\rRecordCluster\x12\x1d.weft.v1.RecordClusterRequest\x1a\x19.weft.v1.ClusterRecording\x12.\n" +
+	"\x06GetLog\x12\x16.weft.v1.GetLogRequest\x1a\f.weft.v1.Log\x12H\n" +
+	"\vSetLogLevel\x12\x1b.weft.v1.SetLogLevelRequest\x1a\x1c.weft.v1.SetLogLevelResponse\x12N\n" +
+	"\rCloseSessions\x12\x1d.weft.v1.CloseSessionsRequest\x1a\x1e.weft.v1.CloseSessionsResponseB+Z)github.com/weft-ml/weft/internal/proto/pbb\x06proto3"
 
 var (
 	file_weft_v1_inspection_proto_rawDescOnce sync.Once
@@ -724,21 +1191,30 @@ func file_weft_v1_inspection_proto_rawDescGZIP() []byte {
 	return file_weft_v1_inspection_proto_rawDescData
 }
 
-var file_weft_v1_inspection_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_weft_v1_inspection_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_weft_v1_inspection_proto_goTypes = []any{
-	(*GetTaskRequest)(nil),       // 0: weft.v1.GetTaskRequest
-	(*TaskInfo)(nil),             // 1: weft.v1.TaskInfo
-	(*SessionInfo)(nil),          // 2: weft.v1.SessionInfo
-	(*StepInfo)(nil),             // 3: weft.v1.StepInfo
-	(*WaitInfo)(nil),             // 4: weft.v1.WaitInfo
-	(*ResourceInfo)(nil),         // 5: weft.v1.ResourceInfo
-	(*GetClusterRequest)(nil),    // 6: weft.v1.GetClusterRequest
-	(*ClusterInfo)(nil),          // 7: weft.v1.ClusterInfo
-	(*ClusterTask)(nil),          // 8: weft.v1.ClusterTask
-	(*RecordRequest)(nil),        // 9: weft.v1.RecordRequest
-	(*RecordClusterRequest)(nil), // 10: weft.v1.RecordClusterRequest
-	(*RecordResponse)(nil),       // 11: weft.v1.RecordResponse
-	(*ClusterRecording)(nil),     // 12: weft.v1.ClusterRecording
+	(*GetTaskRequest)(nil),        // 0: weft.v1.GetTaskRequest
+	(*TaskInfo)(nil),              // 1: weft.v1.TaskInfo
+	(*SessionInfo)(nil),           // 2: weft.v1.SessionInfo
+	(*StepInfo)(nil),              // 3: weft.v1.StepInfo
+	(*WaitInfo)(nil),              // 4: weft.v1.WaitInfo
+	(*ResourceInfo)(nil),          // 5: weft.v1.ResourceInfo
+	(*GetClusterRequest)(nil),     // 6: weft.v1.GetClusterRequest
+	(*ClusterInfo)(nil),           // 7: weft.v1.ClusterInfo
+	(*ClusterTask)(nil),           // 8: weft.v1.ClusterTask
+	(*GetLogRequest)(nil),         // 9: weft.v1.GetLogRequest
+	(*Log)(nil),                   // 10: weft.v1.Log
+	(*LogLine)(nil),               // 11: weft.v1.LogLine
+	(*LogField)(nil),              // 12: weft.v1.LogField
+	(*SetLogLevelRequest)(nil),    // 13: weft.v1.SetLogLevelRequest
+	(*SetLogLevelResponse)(nil),   // 14: weft.v1.SetLogLevelResponse
+	(*CloseSessionsRequest)(nil),  // 15: weft.v1.CloseSessionsRequest
+	(*CloseSessionsResponse)(nil), // 16: weft.v1.CloseSessionsResponse
+	nil,                           // 17: weft.v1.Log.MissingEntry
+	(*RecordRequest)(nil),         // 18: weft.v1.RecordRequest
+	(*RecordClusterRequest)(nil),  // 19: weft.v1.RecordClusterRequest
+	(*RecordResponse)(nil),        // 20: weft.v1.RecordResponse
+	(*ClusterRecording)(nil),      // 21: weft.v1.ClusterRecording
 }
 var file_weft_v1_inspection_proto_depIdxs = []int32{
 	2,  // 0: weft.v1.TaskInfo.sessions:type_name -> weft.v1.SessionInfo
@@ -747,19 +1223,29 @@ var file_weft_v1_inspection_proto_depIdxs = []int32{
 	4,  // 3: weft.v1.StepInfo.waits:type_name -> weft.v1.WaitInfo
 	8,  // 4: weft.v1.ClusterInfo.tasks:type_name -> weft.v1.ClusterTask
 	1,  // 5: weft.v1.ClusterTask.info:type_name -> weft.v1.TaskInfo
-	0,  // 6: weft.v1.Inspection.GetTask:input_type -> weft.v1.GetTaskRequest
-	6,  // 7: weft.v1.Inspection.GetCluster:input_type -> weft.v1.GetClusterRequest
-	9,  // 8: weft.v1.Inspection.Record:input_type -> weft.v1.RecordRequest
-	10, // 9: weft.v1.Inspection.RecordCluster:input_type -> weft.v1.RecordClusterRequest
-	1,  // 10: weft.v1.Inspection.GetTask:output_type -> weft.v1.TaskInfo
-	7,  // 11: weft.v1.Inspection.GetCluster:output_type -> weft.v1.ClusterInfo
-	11, // 12: weft.v1.Inspection.Record:output_type -> weft.v1.RecordResponse
-	12, // 13: weft.v1.Inspection.RecordCluster:output_type -> weft.v1.ClusterRecording
-	10, // [10:14] is the sub-list for method output_type
-	6,  // [6:10] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	11, // 6: weft.v1.Log.lines:type_name -> weft.v1.LogLine
+	17, // 7: weft.v1.Log.missing:type_name -> weft.v1.Log.MissingEntry
+	12, // 8: weft.v1.LogLine.fields:type_name -> weft.v1.LogField
+	2,  // 9: weft.v1.CloseSessionsResponse.closed:type_name -> weft.v1.SessionInfo
+	0,  // 10: weft.v1.Inspection.GetTask:input_type -> weft.v1.GetTaskRequest
+	6,  // 11: weft.v1.Inspection.GetCluster:input_type -> weft.v1.GetClusterRequest
+	18, // 12: weft.v1.Inspection.Record:input_type -> weft.v1.RecordRequest
+	19, // 13: weft.v1.Inspection.RecordCluster:input_type -> weft.v1.RecordClusterRequest
+	9,  // 14: weft.v1.Inspection.GetLog:input_type -> weft.v1.GetLogRequest
+	13, // 15: weft.v1.Inspection.SetLogLevel:input_type -> weft.v1.SetLogLevelRequest
+	15, // 16: weft.v1.Inspection.CloseSessions:input_type -> weft.v1.CloseSessionsRequest
+	1,  // 17: weft.v1.Inspection.GetTask:output_type -> weft.v1.TaskInfo
+	7,  // 18: weft.v1.Inspection.GetCluster:output_type -> weft.v1.ClusterInfo
+	20, // 19: weft.v1.Inspection.Record:output_type -> weft.v1.RecordResponse
+	21, // 20: weft.v1.Inspection.RecordCluster:output_type -> weft.v1.ClusterRecording
+	10, // 21: weft.v1.Inspection.GetLog:output_type -> weft.v1.Log
+	14, // 22: weft.v1.Inspection.SetLogLevel:output_type -> weft.v1.SetLogLevelResponse
+	16, // 23: weft.v1.Inspection.CloseSessions:output_type -> weft.v1.CloseSessionsResponse
+	17, // [17:24] is the sub-list for method output_type
+	10, // [10:17] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_weft_v1_inspection_proto_init() }
@@ -774,7 +1260,7 @@ func file_weft_v1_inspection_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weft_v1_inspection_proto_rawDesc), len(file_weft_v1_inspection_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -184,7 +184,7 @@ func (c *Context) cleanupOn(task string, step int64) {
 			_, err = peer.Enqueue(ctx, &pb.EnqueueRequest{ContextId: c.id, Queue: []*pb.QueueItem{item}})
 		}
 		if err != nil {
-			s.Log.Debug("a task did not clean up the step of a function", "step", step, "task", task, "error", err)
+			s.Log.Debug("a task did not clean up the step of a function", "step", step, "peer", task, "error", err)
 		}
 	})
 }

@@ -131,7 +131,7 @@ func (s *Service) CreateContext(ctx context.Context, req *pb.CreateContextReques
 	if err != nil {
 		return nil, err
 	}
-	s.Log.Debug("created an eager context", "context", id, "view", view, "task", c.task)
+	s.Log.Debug("created an eager context", "context", id, "view", view, "as", c.task)
 	return &pb.CreateContextResponse{DeviceAttributes: named(devices.GetDeviceAttributes(), c)}, nil
 }
 

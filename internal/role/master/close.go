@@ -18,7 +18,7 @@ func (m *Master) CloseSession(ctx context.Context, req *pb.CloseSessionRequest) 
 		return nil, status.Abortedf("Session %s is not found. Possibly, this master has restarted.", req.GetSessionHandle())
 	}
 	s.close(ctx, closedByClient)
-	m.Log.Debug("closed a session", "session", s.handle)
+	m.Log.Info("closed a session", "session", s.handle)
 	return &pb.CloseSessionResponse{}, nil
 }
 
@@ -44,6 +44,7 @@ func (m *Master) Reset(ctx context.Context, req *pb.ResetRequest) (*pb.ResetResp
 		wg.Go(func() { s.close(ctx, closedByClient) })
 	}
 	wg.Wait()
+	m.Log.Info("reset", "peer", origin(ctx, trust.FromContext(ctx)), "sessions", len(sessions), "containers", req.GetContainer())
 	return &pb.ResetResponse{}, nil
 }
 
@@ -64,7 +65,7 @@ func (m *Master) cleanupAll(ctx context.Context, tasks []cluster.Task, container
 				_, err = w.CleanupAll(ctx, req)
 			}
 			if err != nil {
-				m.Log.Error("Worker CleanupAll failed", "task", task, "error", err)
+				m.Log.Error("Worker CleanupAll failed", "peer", task, "error", err)
 			}
 		})
 	}

@@ -34,7 +34,7 @@ func (m *Master) CreateSession(ctx context.Context, req *pb.CreateSessionRequest
 	}
 	ctx, cancel := deadlineAfter(config.GetOperationTimeoutInMs()).before(ctx).context(ctx)
 	defer cancel()
-	m.Log.Debug("creating a session", "nodes", graph.NumNodes(), "device filters", config.GetDeviceFilters())
+	m.Log.Debug("creating a session", "nodes", graph.NumNodes(), "device_filters", config.GetDeviceFilters())
 	s, err := m.newSession(ctx, config, req.GetTarget())
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (m *Master) CreateSession(ctx context.Context, req *pb.CreateSessionRequest
 		s.close(ctx, closedByClient)
 		return nil, err
 	}
-	m.Log.Debug("created a session", "session", s.handle, "tasks", s.tasks, "devices", len(s.devices))
+	m.Log.Info("created a session", "session", s.handle, "peer", origin(ctx, s.owner), "nodes", graph.NumNodes(), "tasks", len(s.tasks), "devices", len(s.devices))
 	return &pb.CreateSessionResponse{SessionHandle: s.handle}, nil
 }
 

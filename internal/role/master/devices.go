@@ -46,7 +46,7 @@ func (d devices) warnOfNames(log *slog.Logger) {
 	for i := range d {
 		task, own := taskOf(d[i].name), taskOf(d[i].own)
 		if own.Job != "" && own != task && !warned[task] {
-			log.Warn("a task has another name in its own cluster specification", "task", task, "own name", own)
+			log.Warn("a task has another name in its own cluster specification", "peer", task, "own_name", own)
 			warned[task] = true
 		}
 	}

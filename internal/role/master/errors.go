@@ -15,7 +15,9 @@ func fromTask(task cluster.Task, err error) error {
 // Reasons for the end of a session, as its running steps report them.
 var (
 	closedByClient = status.Cancelledf("Step was cancelled by an explicit call to `Session::Close()`.")
-	closedByGC     = status.Cancelledf("Step was cancelled because the session was garbage collected due to inactivity.")
+	// closedByOperator is not from TensorFlow, which has no such call.
+	closedByOperator = status.Cancelledf("Step was cancelled because an operator closed its session.")
+	closedByGC       = status.Cancelledf("Step was cancelled because the session was garbage collected due to inactivity.")
 )
 
 var (

@@ -113,7 +113,7 @@ func (f *finder) describe(ctx context.Context, task cluster.Task, worker Worker)
 		return nil, peer.Unknown, err
 	}
 	if text := f.check.differences(task, resp); text != "" {
-		f.log.Warn("a task has other addresses in its cluster specification", "task", task, "differences", text)
+		f.log.Warn("a task has other addresses in its cluster specification", "peer", task, "differences", text)
 	}
 	found, err := devicesOf(task, resp)
 	if err != nil {
@@ -151,7 +151,7 @@ func (f *finder) logMissing(answered <-chan struct{}) {
 		case <-ticker.C:
 			f.mu.Lock()
 			for _, t := range f.missingLocked() {
-				f.log.Warn("CreateSession still waiting for response from worker", "task", t, "address", f.address(t), "error", f.reasonLocked(t))
+				f.log.Warn("CreateSession still waiting for response from worker", "peer", t, "address", f.address(t), "error", f.reasonLocked(t))
 			}
 			f.mu.Unlock()
 		}

@@ -29,7 +29,7 @@ func TestSessionWaitsForTasks(t *testing.T) {
 			t.Errorf("the session took %v, want little more than 25s", took)
 		}
 		got := logged()
-		if n := strings.Count(got, "level=WARN msg=\"CreateSession still waiting for response from worker\""); n != 2 || !strings.Contains(got, "task=/job:ps/replica:0/task:0") {
+		if n := strings.Count(got, "level=WARN msg=\"CreateSession still waiting for response from worker\""); n != 2 || !strings.Contains(got, "peer=/job:ps/replica:0/task:0") {
 			t.Errorf("the wait was logged %d times, want 2 with the task's name:\n%s", n, got)
 		}
 	})

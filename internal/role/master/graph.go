@@ -100,7 +100,7 @@ func (m *Master) ExtendSession(ctx context.Context, req *pb.ExtendSessionRequest
 	if err != nil {
 		return nil, err
 	}
-	m.Log.Debug("extended the graph of a session", "session", s.handle, "new nodes", len(def.Nodes), "version", version)
+	m.Log.Debug("extended the graph of a session", "session", s.handle, "new_nodes", len(def.Nodes), "version", version)
 	return &pb.ExtendSessionResponse{NewGraphVersion: version}, nil
 }
 

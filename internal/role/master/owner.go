@@ -18,6 +18,18 @@ func newHandle() string {
 	return hex.EncodeToString(b)
 }
 
+// origin returns where a request comes from, for the log: the principal or the address of the
+// caller, "this process" for a client in the process of the task.
+func origin(ctx context.Context, p *trust.Principal) string {
+	if p != nil {
+		return p.String()
+	}
+	if ip := peer.Address(ctx); ip.IsValid() {
+		return ip.String()
+	}
+	return "this process"
+}
+
 // mayUse reports whether the caller of a request has created the session. An operator may close
 // any: the table of package trust says which methods an operator may call.
 func (s *session) mayUse(ctx context.Context) bool {

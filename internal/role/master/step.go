@@ -339,7 +339,7 @@ func (s *session) cleanupPartition(pt *planPartition, id int64) {
 
 func (s *session) endCleanup(pt *planPartition, id int64, err error) {
 	if err != nil {
-		s.master.Log.Debug("a task did not clean a step up", "step", id, "task", pt.task, "error", err)
+		s.master.Log.Debug("a task did not clean a step up", "session", s.handle, "step", id, "peer", pt.task, "error", err)
 	}
 }
 

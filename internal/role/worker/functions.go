@@ -93,7 +93,7 @@ func (f *functions) Deregister(task, handle string) {
 		SessionHandle: s.handle, CreateWorkerSessionCalled: s.handle != "", GraphHandle: handle,
 	})
 	if err != nil {
-		f.worker.Log.Debug("a task did not drop a part of a function", "task", task, "error", err)
+		f.worker.Log.Debug("a task did not drop a part of a function", "peer", task, "error", err)
 	}
 }
 
@@ -178,7 +178,7 @@ func (c *callStep) End(tasks []string) {
 				_, err = p.CleanupGraph(ctx, &pb.CleanupGraphRequest{StepId: id})
 			}
 			if err != nil {
-				w.Log.Debug("a task did not clean up the step of a call", "step", id, "task", task, "error", err)
+				w.Log.Debug("a task did not clean up the step of a call", "step", id, "peer", task, "error", err)
 			}
 		})
 	}

@@ -105,7 +105,7 @@ func (w *Worker) checkLeases(now time.Time) {
 			if w.ctx.Err() != nil || !s.lease.orphaned(now, has, err, w.OrphanTimeout) || s.active.Load() {
 				return
 			}
-			w.Log.Warn("dropping a session that its master does not have any more", "session", s.handle, "master", s.master, "error", err)
+			w.Log.Warn("dropping a session that its master does not have any more", "session", s.handle, "peer", s.master, "error", err)
 			w.remove(s.handle)
 		})
 	}

@@ -86,7 +86,7 @@ func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSe
 	}
 	w.mu.Unlock()
 	for _, old := range stale {
-		w.Log.Warn("dropping the session of a master that has restarted", "session", old.handle, "master", old.master)
+		w.Log.Warn("dropping the session of a master that has restarted", "session", old.handle, "peer", old.master)
 		w.drop(old)
 	}
 	// the master may have requested the deletion of the session in the meantime
@@ -94,7 +94,7 @@ func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSe
 		w.remove(s.handle)
 		return nil, status.FromContext(ctx, "creating a session")
 	}
-	w.Log.Debug("joined a session", "session", s.handle, "master", s.master)
+	w.Log.Debug("joined a session", "session", s.handle, "peer", s.master)
 	return &pb.CreateWorkerSessionResponse{}, nil
 }
 
@@ -159,12 +159,12 @@ func (w *Worker) compareSpecs(req *pb.CreateWorkerSessionRequest) {
 	name := cluster.Task{Job: req.GetServerDef().GetJobName(), Index: int(req.GetServerDef().GetTaskIndex())}
 	if name.Job != "" && name != w.Task {
 		w.Log.Warn("a master calls this task by another name: their cluster specifications differ",
-			"task", w.Task, "name", name, "master", req.GetMasterTask())
+			"name", name, "peer", req.GetMasterTask())
 	}
 	if master := req.GetMasterTask(); master != "" && w.Peers != nil && master != w.Task.String() {
 		if _, err := w.Peers.Peer(master); err != nil {
 			w.Log.Warn("the task of a master is not in this task's cluster specification: it cannot send tensors here",
-				"task", w.Task, "master", master, "error", err)
+				"peer", master, "error", err)
 		}
 	}
 }

@@ -169,7 +169,7 @@ func (w *Worker) Close() {
 	clear(w.sessions)
 	w.mu.Unlock()
 	if !w.steps.close(status.Abortedf("The task %v is shutting down.", w.Task)) {
-		w.Log.Error("steps still run after they were cancelled", "task", w.Task, "after", closeTimeout)
+		w.Log.Error("steps still run after they were cancelled", "after", closeTimeout)
 	}
 	w.cancel()
 	w.acks.Wait()

@@ -235,7 +235,7 @@ func (c *serverConn) checkSilence(busy bool) (dead bool) {
 	switch {
 	case dead:
 		c.server.hit(LimitKeepalive)
-		c.server.log.Warn("a connection was ended", "client", c.nc.RemoteAddr(),
+		c.server.log.Warn("a connection was ended", "peer", c.nc.RemoteAddr(),
 			"why", LimitKeepalive.text("the client does not answer", k.Timeout))
 		c.nc.Close()
 	case ping:

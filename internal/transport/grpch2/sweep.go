@@ -171,7 +171,7 @@ func (c *serverConn) closeIdle(last uint32) {
 // cut ends a connection whose client has reached a limit.
 func (c *serverConn) cut(l Limit, what string, value any) {
 	c.server.hit(l)
-	c.server.log.Warn("a connection was ended", "client", c.nc.RemoteAddr(), "why", l.text(what, value))
+	c.server.log.Warn("a connection was ended", "peer", c.nc.RemoteAddr(), "why", l.text(what, value))
 	c.server.running.Go(func() {
 		_ = c.nc.SetWriteDeadline(time.Now().Add(goAwayTimeout)) // see sendGoAway
 		_ = c.out.queueControl(goAway(maxStreamID, codeEnhanceYourCalm, l.text(what, value)))

@@ -72,6 +72,18 @@ func (e echo) RecordCluster(_ context.Context, req *pb.RecordClusterRequest) (*p
 	return echoed(e, req, &pb.ClusterRecording{})
 }
 
+func (e echo) GetLog(_ context.Context, req *pb.GetLogRequest) (*pb.Log, error) {
+	return echoed(e, req, &pb.Log{})
+}
+
+func (e echo) SetLogLevel(_ context.Context, req *pb.SetLogLevelRequest) (*pb.SetLogLevelResponse, error) {
+	return echoed(e, req, &pb.SetLogLevelResponse{})
+}
+
+func (e echo) CloseSessions(_ context.Context, req *pb.CloseSessionsRequest) (*pb.CloseSessionsResponse, error) {
+	return echoed(e, req, &pb.CloseSessionsResponse{})
+}
+
 func (e echo) GetStatus(_ context.Context, req *pb.GetStatusRequest) (*pb.GetStatusResponse, error) {
 	return echoed(e, req, &pb.GetStatusResponse{})
 }

@@ -16,6 +16,9 @@ const (
 	MethodGetCluster    = "/" + InspectionService + "/GetCluster"
 	MethodRecord        = "/" + InspectionService + "/Record"
 	MethodRecordCluster = "/" + InspectionService + "/RecordCluster"
+	MethodGetLog        = "/" + InspectionService + "/GetLog"
+	MethodSetLogLevel   = "/" + InspectionService + "/SetLogLevel"
+	MethodCloseSessions = "/" + InspectionService + "/CloseSessions"
 )
 
 // Inspection describes a task and its cluster.
@@ -24,6 +27,9 @@ type Inspection interface {
 	GetCluster(context.Context, *pb.GetClusterRequest) (*pb.ClusterInfo, error)
 	Record(context.Context, *pb.RecordRequest) (*pb.RecordResponse, error)
 	RecordCluster(context.Context, *pb.RecordClusterRequest) (*pb.ClusterRecording, error)
+	GetLog(context.Context, *pb.GetLogRequest) (*pb.Log, error)
+	SetLogLevel(context.Context, *pb.SetLogLevelRequest) (*pb.SetLogLevelResponse, error)
+	CloseSessions(context.Context, *pb.CloseSessionsRequest) (*pb.CloseSessionsResponse, error)
 }
 
 // RegisterInspection registers Inspection with a server. Panics of i are logged.
@@ -32,6 +38,9 @@ func RegisterInspection(s *Server, i Inspection, logger *slog.Logger) {
 	unary(s, logger, MethodGetCluster, i.GetCluster)
 	unary(s, logger, MethodRecord, i.Record)
 	unary(s, logger, MethodRecordCluster, i.RecordCluster)
+	unary(s, logger, MethodGetLog, i.GetLog)
+	unary(s, logger, MethodSetLogLevel, i.SetLogLevel)
+	unary(s, logger, MethodCloseSessions, i.CloseSessions)
 }
 
 // GetTask asks the task to describe itself.
@@ -44,9 +53,29 @@ func (c *WorkerClient) Record(ctx context.Context, req *pb.RecordRequest) (*pb.R
 	return invoke[pb.RecordResponse](ctx, &c.caller, MethodRecord, req)
 }
 
+// GetLog asks the task for the last lines of its log.
+func (c *WorkerClient) GetLog(ctx context.Context, req *pb.GetLogRequest) (*pb.Log, error) {
+	return invoke[pb.Log](ctx, &c.caller, MethodGetLog, req)
+}
+
 // RecordCluster asks the server to record its cluster.
 func (c *MasterClient) RecordCluster(ctx context.Context, req *pb.RecordClusterRequest) (*pb.ClusterRecording, error) {
 	return invoke[pb.ClusterRecording](ctx, &c.caller, MethodRecordCluster, req)
+}
+
+// GetLog asks the server for the last lines of the log of its task or cluster.
+func (c *MasterClient) GetLog(ctx context.Context, req *pb.GetLogRequest) (*pb.Log, error) {
+	return invoke[pb.Log](ctx, &c.caller, MethodGetLog, req)
+}
+
+// SetLogLevel asks the server for another level of its log.
+func (c *MasterClient) SetLogLevel(ctx context.Context, req *pb.SetLogLevelRequest) (*pb.SetLogLevelResponse, error) {
+	return invoke[pb.SetLogLevelResponse](ctx, &c.caller, MethodSetLogLevel, req)
+}
+
+// CloseSessions asks the server to close sessions.
+func (c *MasterClient) CloseSessions(ctx context.Context, req *pb.CloseSessionsRequest) (*pb.CloseSessionsResponse, error) {
+	return invoke[pb.CloseSessionsResponse](ctx, &c.caller, MethodCloseSessions, req)
 }
 
 // GetCluster asks the server to describe its cluster.

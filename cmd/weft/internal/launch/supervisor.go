@@ -37,6 +37,7 @@ type Config struct {
 	FirstPort    int            // of the tasks on each of the machines
 	Command      []string       // program and arguments, with placeholders
 	Server       []string       // command of a server, with placeholders, without the task
+	ServerEnv    []string       // variables that servers get in addition
 	LogDir       string         // an existing folder
 	MaxRestarts  int            // of each process
 	DrainTimeout time.Duration  // from the first signal to the second, if the user sends none
@@ -120,7 +121,7 @@ func (s *supervisor) plan() error {
 		if s.Layout.serves(task.Job) {
 			command := append(expand(s.Server, s.spec, task), "--cluster-spec="+s.spec.String(), "--job-name="+task.Job, fmt.Sprintf("--task-index=%d", task.Index))
 			// The configuration file is the launcher's.
-			env := []string{"WEFT_CONFIG="}
+			env := append([]string{"WEFT_CONFIG="}, s.ServerEnv...)
 			s.servers = append(s.servers, &process{task: task, server: true, command: command, env: env})
 		}
 		if s.Layout.runs(task.Job) {

@@ -68,7 +68,7 @@ func (p *Proxy) Serve() error {
 		p.running.Go(func() {
 			defer p.remove(c)
 			if err := p.carry(c); err != nil {
-				p.Log.Warn("a connection has ended", "client", c.RemoteAddr(), "task", p.To, "why", err)
+				p.Log.Warn("a connection has ended", "peer", c.RemoteAddr(), "to", p.To, "error", err)
 			}
 		})
 	}
