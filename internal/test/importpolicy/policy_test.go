@@ -15,10 +15,10 @@ var groups = [][]string{
 	{"internal/sys/*"},
 	{"tensor", "device"},
 	{"opdef", "internal/format/fileio"}, // the contract of an operation has its access to files
-	{"internal/gpu/driver", "internal/gpu/hostgpu", "internal/gpu/pool"},
+	{"internal/gpu/driver", "internal/gpu/hostgpu", "internal/gpu/pool", "internal/gpu/source"},
 	{"graph", "kernel"},
 	{"internal/numeric/*"},
-	{"internal/opkit/*"},
+	{"internal/opkit/*", "internal/gpu/twins", "internal/gpu/cases"},
 	{"internal/format/*", "internal/proto/*", "cluster", "internal/trust", "internal/trust/*"},
 	{"checkpoint", "savedmodel", "summary", "tfrecord"},
 	{"internal/kernels/*"},

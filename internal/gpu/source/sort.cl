@@ -1,0 +1,67 @@
+// Sorting of keys of 64 bits: an index in the high half and its position in the low half. All keys
+// differ, so the order is fixed, and equal indices stay in the order of their positions.
+//
+// The network is Batcher's bitonic sort over a power of two. A group of 256 items sorts blocks of
+// BLOCK keys in shared memory; steps over longer distances run one by one.
+#define BLOCK 1024
+// KEYS makes n keys of indices, and pads with the largest key. Indices outside of [0, limit) become
+// limit.
+#define KEYS(name, T)                                                            \
+  KERNEL name(OUT(u64, y), IN(S_##T, index), i64 n, i64 padded, i64 limit) {     \
+    USE_OUT(u64, y);                                                             \
+    USE_IN(S_##T, index);                                                        \
+    EACH(i, padded) {                                                            \
+      u64 key = ~(u64)0;                                                         \
+      if (i < n) {                                                               \
+        i64 v = (i64)index[i];                                                   \
+        key = (u64)(v >= 0 && v < limit ? v : limit) << 32 | (u64)i;             \
+      }                                                                          \
+      y[i] = key;                                                                \
+    }                                                                            \
+  }
+// SORTBLOCKS runs the steps of stages from to to (powers of two) that stay within blocks.
+#define SORTBLOCKS(name)                                                         \
+  KERNEL name(OUT(u64, y), i64 n, i64 from, i64 to) {                            \
+    USE_OUT(u64, y);                                                             \
+    SHARED(u64, part, BLOCK);                                                    \
+    int me = LOCAL_ID(0), block = n < BLOCK ? (int)n : BLOCK;                    \
+    for (i64 g = GROUP_ID(0); g < n / block; g += GROUPS(0)) {                   \
+      i64 base = g * block;                                                      \
+      for (int e = me; e < block; e += 256) part[e] = y[base + e];               \
+      BARRIER();                                                                 \
+      for (i64 stage = from; stage <= to; stage *= 2) {                          \
+        for (int d = stage / 2 < block / 2 ? (int)(stage / 2) : block / 2; d > 0; d /= 2) { \
+          for (int e = me; e < block / 2; e += 256) {                            \
+            int i = (e / d) * 2 * d + e % d;                                     \
+            u64 p = part[i], q = part[i + d];                                    \
+            int up = ((base + i) & stage) == 0;                                  \
+            if ((p > q) == up) {                                                 \
+              part[i] = q;                                                       \
+              part[i + d] = p;                                                   \
+            }                                                                    \
+          }                                                                      \
+          BARRIER();                                                             \
+        }                                                                        \
+      }                                                                          \
+      for (int e = me; e < block; e += 256) y[base + e] = part[e];               \
+      BARRIER();                                                                 \
+    }                                                                            \
+  }
+#define SORTSTEP(name)                                                           \
+  KERNEL name(OUT(u64, y), i64 n, i64 stage, i64 d) {                            \
+    USE_OUT(u64, y);                                                             \
+    EACH(e, n / 2) {                                                             \
+      i64 i = (e / d) * 2 * d + e % d;                                           \
+      u64 p = y[i], q = y[i + d];                                                \
+      int up = (i & stage) == 0;                                                 \
+      if ((p > q) == up) {                                                       \
+        y[i] = q;                                                                \
+        y[i + d] = p;                                                            \
+      }                                                                          \
+    }                                                                            \
+  }
+
+// kernels
+KEYS(keys, i32 i64)
+SORTBLOCKS(sortblocks, -)
+SORTSTEP(sortstep, -)
