@@ -16,6 +16,9 @@ var groups = [][]string{
 	{"tensor", "device"},
 	{"opdef", "internal/format/fileio"}, // the contract of an operation has its access to files
 	{"internal/gpu/driver", "internal/gpu/hostgpu", "internal/gpu/pool", "internal/gpu/source"},
+	{"internal/gpu/dl", "internal/gpu/nvrtc", "internal/gpu/drivertest"},
+	{"internal/gpu/cuda", "internal/gpu/opencl"},
+	{"internal/gpu/drivers", "internal/gpu/nvrtc/*"},
 	{"graph", "kernel"},
 	{"internal/numeric/*"},
 	{"internal/opkit/*", "internal/gpu/twins", "internal/gpu/cases"},
