@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"iter"
+	"log/slog"
+	"math"
 
 	"google.golang.org/protobuf/proto"
 
@@ -17,10 +19,6 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// ringGroup is the key of the group of workers. It only has to differ from the keys of other groups
-// on the same tasks.
-const ringGroup = 0x77656674
-
 // ringTimeout is the time, in seconds, after which a worker that waits for the others fails. It is
 // that of a worker that waits for the chief ([MonitoredOptions]).
 const ringTimeout = 1800
@@ -30,29 +28,47 @@ const ringTimeout = 1800
 type ring struct {
 	workers int
 	chief   bool
-	next    int32       // instance key of the next operation
-	more    op.Output   // fed with 1 if the worker has another batch, otherwise 0
-	all     op.Output   // number of workers that have another batch
-	start   *graph.Node // copies the variables of the chief
-	mix     *graph.Node // averages variables that are not trained (moving averages); or nil
-	sums    exchange    // adds up vectors
-	votes   exchange    // adds up vectors of one element; the sizes of an operation never change
-	most    exchange    // takes the largest elements of vectors
+	roll    *roll
+	key     op.Output     // int32, fed with the key of the group of workers
+	group   tensor.Tensor // value of key
+	next    int32         // instance key of the next operation
+	more    op.Output     // fed with 1 if the worker has another batch, otherwise 0
+	all     op.Output     // number of workers that have another batch
+	start   *graph.Node   // copies the variables of the chief
+	mix     *graph.Node   // averages variables that are not trained (moving averages); or nil
+	sums    exchange      // adds up vectors
+	votes   exchange      // adds up vectors of one element; the sizes of an operation never change
+	most    exchange      // takes the largest elements of vectors
 }
 
 // exchange is a reduction of a float64 vector.
 type exchange struct{ in, out op.Output }
 
-func newRing(s *op.Scope, c *FitCluster) *ring {
+func newRing(s *op.Scope, c *FitCluster, log *slog.Logger) *ring {
+	workers := len(c.Spec["worker"])
 	return &ring{
-		workers: len(c.Spec["worker"]), chief: c.Task == 0,
+		workers: workers, chief: c.Task == 0, roll: newRoll(s, c.Task, workers, log),
+		key:  op.Placeholder(s.Named("fit_group"), tensor.Int32, op.PlaceholderShape(tensor.MakePartial())),
 		more: op.Placeholder(s.Named("fit_more"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial())),
 	}
 }
 
-// begin chooses the first instance key. Tasks remember operations by their keys, so those of models
-// with other variables should have others.
-func (r *ring) begin(vars []*Variable) {
+// begin joins the workers. Each call of Fit has a group of its own: tasks remember groups with the
+// incarnations of their devices, and a worker may have been restarted.
+func (r *ring) begin(ctx context.Context, sess Session, fail func(error)) error {
+	run, err := r.roll.begin(ctx, sess, fail)
+	r.group = tensor.Scalar(int32(run & math.MaxInt32))
+	return err
+}
+
+// feeds returns the feeds of all steps with collective operations.
+func (r *ring) feeds() map[graph.Output]tensor.Tensor {
+	return map[graph.Output]tensor.Tensor{r.key: r.group}
+}
+
+// number chooses the first instance key. Tasks remember operations by their keys, so models with
+// other variables should have other keys.
+func (r *ring) number(vars []*Variable) {
 	h := fnv.New32a()
 	for _, v := range vars {
 		fmt.Fprint(h, v.Name, v.Shape)
@@ -67,8 +83,7 @@ func (r *ring) reduce(s *op.Scope, x op.Output, merge, final string) op.Output {
 		return x
 	}
 	r.next++
-	return op.CollectiveReduceV2(s, x, op.Const(s, int32(r.workers)), op.Const(s, int32(ringGroup)), op.Const(s, r.next), nil,
-		merge, final, op.CollectiveReduceV2TimeoutSeconds(ringTimeout))
+	return op.CollectiveReduceV2(s, x, op.Const(s, int32(r.workers)), r.key, op.Const(s, r.next), nil, merge, final, op.CollectiveReduceV2TimeoutSeconds(ringTimeout))
 }
 
 // gradients adds the means of the gradients of all workers. One reduction does it for all of them,
@@ -134,15 +149,18 @@ func (r *ring) state(s *op.Scope, model []*Variable) {
 }
 
 // run reduces a vector over all workers.
-func (e *exchange) run(ctx context.Context, sess Session, values []float64) ([]float64, error) {
-	out, err := sess.Run(ctx, map[graph.Output]tensor.Tensor{e.in: tensor.Vector(values...)}, []op.Output{e.out}, nil)
+func (r *ring) run(ctx context.Context, sess Session, e *exchange, values []float64) ([]float64, error) {
+	feeds := r.feeds()
+	feeds[e.in] = tensor.Vector(values...)
+	out, err := sess.Run(ctx, feeds, []op.Output{e.out}, nil)
 	if err != nil {
 		return nil, err
 	}
 	return append([]float64(nil), tensor.Values[float64](&out[0])...), nil
 }
 
-// agree fails if the workers have different options, and would wait for one another forever.
+// agree fails if the workers have different options, and would wait for one another forever. It
+// also tells them which calls of Fit belong together.
 func (r *ring) agree(ctx context.Context, sess Session, o *FitOptions, metrics int) error {
 	names := []string{"Epochs", "Validation (1 if it is set)", "number of metrics"}
 	own := []float64{float64(o.Epochs), 0, float64(metrics)}
@@ -153,7 +171,10 @@ func (r *ring) agree(ctx context.Context, sess Session, o *FitOptions, metrics i
 	for _, v := range own {
 		both = append(both, -v)
 	}
-	most, err := r.most.run(ctx, sess, both)
+	runs := make([]float64, r.workers)
+	runs[r.roll.own] = float64(r.roll.mine.Run)
+	both = append(both, runs...)
+	most, err := r.run(ctx, sess, &r.most, both)
 	if err != nil {
 		return err
 	}
@@ -163,6 +184,11 @@ func (r *ring) agree(ctx context.Context, sess Session, o *FitOptions, metrics i
 				name, own[i], low, high)
 		}
 	}
+	agreed := make([]int64, r.workers)
+	for i, run := range most[2*len(names):] {
+		agreed[i] = int64(run)
+	}
+	r.roll.agree(agreed)
 	return nil
 }
 
@@ -172,7 +198,7 @@ func (r *ring) share(ctx context.Context, sess Session, t *totals) error {
 	for _, sums := range t.sums {
 		flat = append(flat, sums...)
 	}
-	all, err := r.sums.run(ctx, sess, flat)
+	all, err := r.run(ctx, sess, &r.sums, flat)
 	if err != nil {
 		return err
 	}
@@ -193,21 +219,6 @@ func (r *ring) session(options []weft.SessionOption) ([]weft.SessionOption, erro
 		return nil, status.Internalf("train: %w", err)
 	}
 	return append([]weft.SessionOption{weft.WithConfig(config)}, options...), nil
-}
-
-// onceHook fails instead of letting a worker continue in a new session: its copy of the model would
-// differ from those of the others.
-type onceHook struct {
-	BaseHook
-	created bool
-}
-
-func (h *onceHook) AfterCreateSession(context.Context, Session, *Coordinator) error {
-	if h.created {
-		return status.FailedPreconditionf("train: a task was lost; start all workers again, and with FitOptions.Dir they continue after the last epoch")
-	}
-	h.created = true
-	return nil
 }
 
 // upcoming is a batch and whether another one follows.

@@ -60,8 +60,12 @@ type FitCluster struct {
 	// gradients of all workers in each step. An epoch ends for all workers with the last batch of
 	// the worker that has the fewest. Losses and metrics are those of the data of all workers, and
 	// of the validation data that the workers pass, a part each. All workers get the trained
-	// weights; the chief saves them. The workers must have the same options. If a task is lost, all
-	// workers have to be started again.
+	// weights; the chief saves them. The workers must have the same options.
+	//
+	// If a worker fails, Fit ends for the others with an error that names it, within seconds. The
+	// error has the code Unavailable or Aborted if a task was lost, and else that of the worker.
+	// When all workers call Fit again, they continue from the last checkpoint in the chief's Dir.
+	// A call waits for the workers that are missing, and logs them.
 	AllReduce bool
 }
 

@@ -54,7 +54,7 @@ func newFitting(m Model, data Dataset, o FitOptions) (*fitting, error) {
 			return nil, status.InvalidArgumentf("train: FitCluster.Sync is for parameter servers; AllReduce always averages the gradients")
 		case c.AllReduce:
 			s = s.WithDevice(worker)
-			f.ring = newRing(s, c)
+			f.ring = newRing(s, c, o.Logger)
 		default:
 			s = s.WithDeviceFunc(ReplicaDeviceSetter(DeviceSetter{Cluster: c.Spec, WorkerDevice: worker}))
 		}
@@ -116,7 +116,7 @@ func (f *fitting) addStep(s *op.Scope) {
 	}
 	grads := ComputeGradients(s, f.built.Training.Loss)
 	if f.ring != nil {
-		f.ring.begin(f.built.Variables)
+		f.ring.number(f.built.Variables)
 		grads = f.ring.gradients(s, grads)
 	}
 	if o.ClipNorm > 0 {

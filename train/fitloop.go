@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"strings"
@@ -39,7 +40,6 @@ func (f *fitting) run(ctx context.Context) (err error) {
 	}
 	if f.ring != nil {
 		m.Chief = true // of its own copy
-		m.Hooks = append(m.Hooks, &onceHook{})
 		if m.SessionOptions, err = f.ring.session(o.Session); err != nil {
 			return err
 		}
@@ -50,11 +50,32 @@ func (f *fitting) run(ctx context.Context) (err error) {
 	if f.sess, err = NewMonitoredSession(ctx, target, f.scope, m); err != nil {
 		return err
 	}
-	if err := f.epochs(ctx); err != nil {
+	if f.ring != nil {
+		err = f.together(ctx)
+	} else {
+		err = f.epochs(ctx)
+	}
+	if err != nil {
 		f.sess.failed = err
 		return errors.Join(err, f.sess.Close())
 	}
 	return f.sess.Close()
+}
+
+// together is epochs for the workers of an all-reduce, which end when one of them fails. A worker
+// does not continue in a new session: its copy of the model would differ from those of the others.
+func (f *fitting) together(ctx context.Context) error {
+	f.sess.once = true
+	training, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err := f.sess.RunStep(training, func(ctx context.Context, sess Session) error { return f.ring.begin(ctx, sess, cancel) })
+	if err == nil {
+		err = f.epochs(training)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return f.ring.roll.end(ctx, err)
 }
 
 // epochs trains until the last epoch, or until there were no better ones for a while.
@@ -65,7 +86,7 @@ func (f *fitting) epochs(ctx context.Context) error {
 			if err := f.ring.agree(ctx, sess, &f.options, len(f.built.Metrics)); err != nil {
 				return err
 			}
-			if _, err := sess.Run(ctx, nil, nil, []*graph.Node{f.ring.start}); err != nil {
+			if _, err := sess.Run(ctx, f.ring.feeds(), nil, []*graph.Node{f.ring.start}); err != nil {
 				return err
 			}
 		}
@@ -121,7 +142,7 @@ func (f *fitting) stalled(ctx context.Context) (stop bool, err error) {
 		if stop && f.options.chief() {
 			vote[0] = 1
 		}
-		all, err := f.ring.votes.run(ctx, sess, vote)
+		all, err := f.ring.run(ctx, sess, &f.ring.votes, vote)
 		stop = err == nil && all[0] > 0
 		return err
 	})
@@ -180,6 +201,7 @@ func (f *fitting) trainEpoch(ctx context.Context, epoch int, bar *progress) (map
 			return nil, err
 		}
 		if f.ring != nil {
+			maps.Copy(feeds, f.ring.feeds())
 			feeds[f.ring.more] = tensor.Scalar(float32(0))
 			if next.more {
 				feeds[f.ring.more] = tensor.Scalar(float32(1))
@@ -209,7 +231,7 @@ func (f *fitting) trainEpoch(ctx context.Context, epoch int, bar *progress) (map
 	}
 	err := f.sess.RunStep(ctx, func(ctx context.Context, sess Session) error {
 		if f.ring.mix != nil {
-			if _, err := sess.Run(ctx, nil, nil, []*graph.Node{f.ring.mix}); err != nil {
+			if _, err := sess.Run(ctx, f.ring.feeds(), nil, []*graph.Node{f.ring.mix}); err != nil {
 				return err
 			}
 		}

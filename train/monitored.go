@@ -25,6 +25,7 @@ type MonitoredSession struct {
 	hooks   []SessionRunHook
 	grace   time.Duration
 	maxWait time.Duration
+	once    bool // the loss of a task ends training
 
 	sess   *weft.Session      // nil while there is none
 	coord  *Coordinator       // of the goroutines that use sess
@@ -189,7 +190,7 @@ func (m *MonitoredSession) Run(
 		case err == nil:
 			m.stop = m.stop || run.stop
 			return out, nil
-		case isPreemption(err) && ctx.Err() == nil:
+		case isPreemption(err) && ctx.Err() == nil && !m.once:
 			m.lost(err)
 		default:
 			if status.CodeOf(err) != status.OutOfRange { // the end of the input is not a failure

@@ -125,6 +125,20 @@ func (st *step) retire(err error) {
 	})
 }
 
+// forgetNumbers makes the next session ask the leader for the numbers of its steps.
+func (s *session) forgetNumbers() {
+	if s.master.Sequences == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.plans {
+		if p.collective != 0 {
+			s.master.Sequences.Forget(p.collective)
+		}
+	}
+}
+
 // askLeader returns a function that asks the leader of the session's collective groups for the
 // number of the next step with the given key. It is nil if this task is the leader.
 func (s *session) askLeader(key int64) func(context.Context) (int64, error) {

@@ -58,6 +58,8 @@ type Sequences interface {
 	Acquire(ctx context.Context, key int64, ask func(context.Context) (int64, error)) (int64, error)
 	// Release ends a step. The number of a step that failed is assigned again.
 	Release(key int64, succeeded bool)
+	// Forget makes the next step of a graph fetch its number from the leader.
+	Forget(key int64)
 }
 
 // Workers reaches the tasks of a cluster.

@@ -121,6 +121,7 @@ func (s *session) close(ctx context.Context, why *status.Error) {
 		defer close(done)
 		<-s.idle
 		s.endPartials()
+		s.forgetNumbers()
 		s.deregisterAll()
 		s.awaitCleanups()
 		s.deleteWorkerSessions()

@@ -243,3 +243,27 @@ func TestSequences(t *testing.T) {
 	_, err := leader.Acquire(short, 7, nil)
 	wantError(t, err, status.Cancelled, "waiting for another step")
 }
+
+// TestForgottenSequence restarts the leader between two sessions of a follower.
+func TestForgottenSequence(t *testing.T) {
+	ctx := t.Context()
+	leader, follower := NewSequences(), NewSequences()
+	ask := func(context.Context) (int64, error) { return leader.Peek(7) }
+	for range 3 {
+		a, errA := leader.Acquire(ctx, 7, nil)
+		b, errB := follower.Acquire(ctx, 7, ask)
+		if errA != nil || errB != nil || a != b {
+			t.Fatalf("got %d, %v and %d, %v", a, errA, b, errB)
+		}
+		follower.Forget(7) // a step runs, so this has no effect
+		leader.Release(7, true)
+		follower.Release(7, true)
+		if next, err := follower.Acquire(ctx, 7, nil); err != nil || next != a+1 {
+			t.Errorf("got %d, %v; want %d", next, err, a+1)
+		}
+		follower.Release(7, false)
+		follower.Forget(7)
+		leader = NewSequences()
+	}
+	follower.Forget(8) // not known
+}

@@ -108,3 +108,16 @@ func (s *Sequences) Release(key int64, succeeded bool) {
 	s.mu.Unlock()
 	q.token <- struct{}{}
 }
+
+// Forget makes the next step of a graph key fetch its number from the leader. A master calls it at
+// the end of a session: its last step may have succeeded here and failed on other tasks, and the
+// leader may be restarted before the next session.
+func (s *Sequences) Forget(key int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.byKey[key]
+	if q == nil || !q.fromLeader || len(q.token) == 0 { // a step of another session runs
+		return
+	}
+	q.known = false
+}
