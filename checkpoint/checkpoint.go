@@ -29,12 +29,12 @@ package checkpoint
 import (
 	"fmt"
 	"maps"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -59,14 +59,14 @@ var dataSuffix = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 
 // dataFiles returns the existing data files of a checkpoint.
 func (s Store) dataFiles(prefix string) []string {
-	entries, err := s.files.ReadDir(filepath.Dir(prefix))
+	entries, err := s.files.ReadDir(fileio.Dir(prefix))
 	if err != nil {
 		return nil
 	}
 	var files []string
 	for _, e := range entries {
-		path := filepath.Join(filepath.Dir(prefix), e.Name())
-		if suffix, ok := strings.CutPrefix(e.Name(), filepath.Base(prefix)); ok && dataSuffix().MatchString(suffix) {
+		path := fileio.Join(fileio.Dir(prefix), e.Name())
+		if suffix, ok := strings.CutPrefix(e.Name(), fileio.Base(prefix)); ok && dataSuffix().MatchString(suffix) {
 			files = append(files, path)
 		}
 	}

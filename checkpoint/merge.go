@@ -1,10 +1,9 @@
 package checkpoint
 
 import (
-	"path/filepath"
-
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/status"
@@ -22,7 +21,7 @@ func Merge(prefixes []string, into string, allowMissing bool) error {
 
 // Merge is [Merge] in the store.
 func (s Store) Merge(prefixes []string, into string, allowMissing bool) error {
-	if err := s.files.MakeDir(filepath.Dir(into)); err != nil {
+	if err := s.files.MakeDir(fileio.Dir(into)); err != nil {
 		return err
 	}
 	m := merger{store: s, entries: map[string]*pb.BundleEntryProto{}, shards: map[string]int{}}
@@ -47,7 +46,7 @@ func (s Store) Merge(prefixes []string, into string, allowMissing bool) error {
 		return err
 	}
 	for _, prefix := range found {
-		if filepath.Clean(prefix) != filepath.Clean(into) {
+		if fileio.Clean(prefix) != fileio.Clean(into) {
 			_ = s.files.Remove(IndexFile(prefix)) // an index that stays has no data files
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/prototext"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -34,7 +35,7 @@ const StateFile = "checkpoint"
 // dir. The error has the code NotFound if there is no such file, and DataLoss if it cannot be
 // parsed.
 func ReadState(dir, file string) (*State, error) {
-	path := filepath.Join(dir, file)
+	path := fileio.Join(dir, file)
 	text, err := (Store{}).files.Read(path)
 	if err != nil {
 		return nil, err
@@ -54,10 +55,10 @@ func ReadState(dir, file string) (*State, error) {
 }
 
 func below(dir, path string) string {
-	if path == "" || filepath.IsAbs(path) {
+	if path == "" || fileio.IsAbs(path) {
 		return path
 	}
-	return filepath.Join(dir, path)
+	return fileio.Join(dir, path)
 }
 
 // Write replaces the state file of the given name in a folder and waits until it is on disk. A
@@ -66,11 +67,11 @@ func below(dir, path string) string {
 // unless relative is true and they are below the folder, which can then be moved.
 func (s *State) Write(dir, file string, relative bool) error {
 	store := func(path string) string {
-		if path == "" || filepath.IsAbs(path) && !relative {
+		if path == "" || fileio.IsAbs(path) && !relative {
 			return path
 		}
 		rel, err := relativeTo(dir, path)
-		if err != nil || filepath.IsAbs(path) && !filepath.IsLocal(rel) {
+		if err != nil || fileio.IsAbs(path) && !filepath.IsLocal(rel) {
 			return path
 		}
 		return rel
@@ -86,20 +87,20 @@ func (s *State) Write(dir, file string, relative bool) error {
 	if s.LastPreserved != 0 {
 		fmt.Fprintf(&b, "last_preserved_timestamp: %s\n", seconds(s.LastPreserved))
 	}
-	return Store{}.files.Write(filepath.Join(dir, file), []byte(b.String()))
+	return Store{}.files.Write(fileio.Join(dir, file), []byte(b.String()))
 }
 
 // relativeTo returns a path relative to dir. Relative arguments are relative to the working
 // directory.
 func relativeTo(dir, path string) (string, error) {
-	dir, err := filepath.Abs(dir)
+	dir, err := fileio.Abs(dir)
 	if err != nil {
 		return "", err
 	}
-	if path, err = filepath.Abs(path); err != nil {
+	if path, err = fileio.Abs(path); err != nil {
 		return "", err
 	}
-	return filepath.Rel(dir, path)
+	return fileio.Rel(dir, path)
 }
 
 func quote(s string) string { return `"` + tensor.Escape(s, true) + `"` }
@@ -147,7 +148,7 @@ func Latest(dir string) (string, error) {
 	case s.Latest == "" || Exists(s.Latest):
 		return s.Latest, nil
 	}
-	return "", s.missing(filepath.Join(dir, StateFile))
+	return "", s.missing(fileio.Join(dir, StateFile))
 }
 
 // missing returns the error for a state file whose latest checkpoint does not exist.
@@ -199,7 +200,7 @@ func Sweep(dir string) {
 		return // there is no folder
 	}
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
+		path := fileio.Join(dir, e.Name())
 		at := strings.LastIndex(path, ".data-")
 		switch {
 		case e.IsDir() && parts().MatchString(e.Name()):

@@ -1,8 +1,6 @@
 package checkpoint
 
-import (
-	"path/filepath"
-)
+import "github.com/weft-ml/weft/internal/format/fileio"
 
 // Sync waits until the files of a checkpoint in the format V2 are on disk. It is for checkpoints of
 // other writers; [Writer.Close] has waited already.
@@ -13,7 +11,7 @@ func Sync(prefix string) error {
 			return err
 		}
 	}
-	return s.files.SyncDir(filepath.Dir(prefix))
+	return s.files.SyncDir(fileio.Dir(prefix))
 }
 
 func (s Store) sync(path string) error {

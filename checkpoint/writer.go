@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"bufio"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -37,12 +36,12 @@ func Create(prefix string) (*Writer, error) { return Store{}.Create(prefix) }
 
 // Create is [Create] in the store.
 func (s Store) Create(prefix string) (*Writer, error) {
-	dir := filepath.Dir(prefix)
+	dir := fileio.Dir(prefix)
 	if err := s.files.MakeDir(dir); err != nil {
 		return nil, err
 	}
 	s.files.Sweep(dir)
-	data, err := s.files.Create(DataFile(prefix, 0, 1))
+	data, err := s.files.Create(DataFile(prefix, 0, s.freeShards(prefix, 1)))
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +161,7 @@ func (s Store) freeShards(prefix string, n int) int {
 	}
 	old := s.dataFiles(prefix)
 	for shard := range n {
-		if slices.Contains(old, filepath.Join(filepath.Dir(prefix), filepath.Base(DataFile(prefix, shard, n)))) {
+		if slices.Contains(old, fileio.Join(fileio.Dir(prefix), fileio.Base(DataFile(prefix, shard, n)))) {
 			return n + 1
 		}
 	}
@@ -211,7 +210,7 @@ func addMessage(table *sstable.Writer, key string, m proto.Message) error {
 // checkpoint, and removes the data files of the checkpoint that it replaces. The data files of the
 // new one exist already; their names have the given number of shards.
 func (s Store) replaceIndex(prefix string, index *fileio.Temp, shards int) error {
-	dir := filepath.Dir(prefix)
+	dir := fileio.Dir(prefix)
 	if err := s.files.SyncDir(dir); err != nil {
 		return err
 	}

@@ -4,11 +4,11 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -39,7 +39,7 @@ type Table struct {
 // ReadCSV reads a file of lines of fields. The first line has the names of the columns unless Names
 // is set. Features must be numbers; an error names the line and the column.
 func ReadCSV(path string, o CSV) (*Table, error) {
-	f, err := os.Open(path)
+	f, err := fileio.Files{}.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)
 	}
@@ -53,7 +53,7 @@ func ReadCSV(path string, o CSV) (*Table, error) {
 
 // fileError returns an error with the code NotFound if a file does not exist.
 func fileError(path string, err error) error {
-	if errors.Is(err, os.ErrNotExist) {
+	if status.CodeOf(err) == status.NotFound {
 		return status.NotFoundf("data: %s does not exist", path)
 	}
 	return status.Errorf(status.InvalidArgument, "data: %w", err)

@@ -8,9 +8,9 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"os"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -63,7 +63,7 @@ func readLines(path string, yield func(Element, error) bool) bool {
 
 // open opens a file, and decompresses it if its name ends in ".gz".
 func open(path string) (io.ReadCloser, error) {
-	f, err := os.Open(path)
+	f, err := fileio.Files{}.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)
 	}
@@ -81,7 +81,7 @@ func open(path string) (io.ReadCloser, error) {
 // unzipped closes the file below a decompressing reader.
 type unzipped struct {
 	*gzip.Reader
-	file *os.File
+	file *fileio.File
 }
 
 // Close implements [io.Closer].

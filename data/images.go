@@ -6,11 +6,11 @@ import (
 	_ "image/jpeg" // a format of ImageFolder
 	_ "image/png"  // a format of ImageFolder
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -26,7 +26,7 @@ func ImageFolder(dir string, height, width, workers int) (d *Dataset, classes []
 	if height < 1 || width < 1 {
 		return nil, nil, status.InvalidArgumentf("data: images of %d x %d pixels", height, width)
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := fileio.Files{}.ReadDir(dir)
 	if err != nil {
 		return nil, nil, fileError(dir, err)
 	}
@@ -36,13 +36,13 @@ func ImageFolder(dir string, height, width, workers int) (d *Dataset, classes []
 		if !e.IsDir() {
 			continue
 		}
-		files, err := os.ReadDir(filepath.Join(dir, e.Name()))
+		files, err := fileio.Files{}.ReadDir(fileio.Join(dir, e.Name()))
 		if err != nil {
 			return nil, nil, fileError(dir, err)
 		}
 		for _, f := range files {
 			if slices.Contains([]string{".png", ".jpg", ".jpeg"}, strings.ToLower(filepath.Ext(f.Name()))) {
-				paths, labels = append(paths, filepath.Join(dir, e.Name(), f.Name())), append(labels, int32(len(classes)))
+				paths, labels = append(paths, fileio.Join(dir, e.Name(), f.Name())), append(labels, int32(len(classes)))
 			}
 		}
 		classes = append(classes, e.Name())
@@ -69,7 +69,7 @@ func ImageFolder(dir string, height, width, workers int) (d *Dataset, classes []
 
 // readImage reads and scales an image.
 func readImage(path string, height, width int) (tensor.Tensor, error) {
-	f, err := os.Open(path)
+	f, err := fileio.Files{}.Open(path)
 	if err != nil {
 		return tensor.Tensor{}, fileError(path, err)
 	}

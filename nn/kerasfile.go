@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/hdf5"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -20,7 +20,7 @@ import (
 // kerasFile is an open file of Keras.
 type kerasFile struct {
 	layers []*kerasLayer // that have weights, in their order
-	file   *os.File
+	file   *fileio.File
 }
 
 // kerasLayer is a layer of a file.
@@ -73,9 +73,9 @@ func readKerasConfig(text []byte) (model kerasConfig, err error) {
 
 // openKeras opens a file and lists its layers.
 func openKeras(name string) (*kerasFile, error) {
-	file, err := os.Open(name)
+	file, err := fileio.Files{}.Open(name)
 	if err != nil {
-		if os.IsNotExist(err) {
+		if status.CodeOf(err) == status.NotFound {
 			return nil, status.NotFoundf("the file does not exist")
 		}
 		return nil, status.Errorf(status.InvalidArgument, "%w", err)
@@ -90,12 +90,12 @@ func openKeras(name string) (*kerasFile, error) {
 
 // list lists the layers of the file.
 func (f *kerasFile) list() error {
-	info, err := f.file.Stat()
+	size, err := f.file.Size()
 	if err != nil {
 		return status.Errorf(status.InvalidArgument, "%w", err)
 	}
 	var weights io.ReaderAt = f.file
-	size, config := info.Size(), []byte(nil)
+	config := []byte(nil)
 	if archive, err := zip.NewReader(f.file, size); err == nil {
 		if config, err = member(archive, "config.json"); err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"path/filepath"
 
 	"google.golang.org/protobuf/proto"
 
@@ -14,7 +13,9 @@ import (
 )
 
 // Builder writes a SavedModel. It writes to a temporary folder next to that of the model, and
-// [Builder.Save] renames the folder. The methods must not be called concurrently.
+// [Builder.Save] renames the folder. In a store, whose folders cannot be renamed, it writes to the
+// folder itself, and the file that makes the folder a model comes last. The methods must not be
+// called concurrently.
 type Builder struct {
 	files  fileio.Files
 	dir    string // folder of the model
@@ -43,24 +44,32 @@ func Create(dir string) (*Builder, error) {
 		return nil, status.InvalidArgumentf("a SavedModel needs the name of a folder")
 	}
 	var files fileio.Files
-	if entries, err := files.ReadDir(dir); err == nil && len(entries) > 0 {
+	entries, err := files.ReadDir(dir)
+	if err != nil && fileio.IsRemote(dir) && status.CodeOf(err) != status.NotFound {
+		return nil, err
+	}
+	if len(entries) > 0 {
 		return nil, status.AlreadyExistsf("Export directory %s already exists, and isn't empty. Please choose a different export "+
 			"directory, or delete all the contents of the specified directory.", dir)
 	}
-	parent := filepath.Dir(filepath.Clean(dir))
+	model := &pb.SavedModel{SavedModelSchemaVersion: schemaVersion}
+	if fileio.IsRemote(dir) {
+		return &Builder{dir: dir, tmp: dir, model: model, assets: map[string]string{}}, nil
+	}
+	parent := fileio.Dir(fileio.Clean(dir))
 	if err := files.MakeDirs(parent); err != nil {
 		return nil, err
 	}
-	tmp := filepath.Join(parent, fmt.Sprintf("%s.weft-tmp-%016x", filepath.Base(filepath.Clean(dir)), rand.Uint64()))
-	if err := files.MakeDirs(filepath.Join(tmp, variables)); err != nil {
+	tmp := fileio.Join(parent, fmt.Sprintf("%s.weft-tmp-%016x", fileio.Base(fileio.Clean(dir)), rand.Uint64()))
+	if err := files.MakeDirs(fileio.Join(tmp, variables)); err != nil {
 		return nil, err
 	}
-	return &Builder{dir: dir, tmp: tmp, model: &pb.SavedModel{SavedModelSchemaVersion: schemaVersion}, assets: map[string]string{}}, nil
+	return &Builder{dir: dir, tmp: tmp, model: model, assets: map[string]string{}}, nil
 }
 
 // Variables returns the prefix for the checkpoint with the values of the variables. The caller
 // writes the checkpoint before Save.
-func (b *Builder) Variables() string { return filepath.Join(b.tmp, variables, variables) }
+func (b *Builder) Variables() string { return fileio.Join(b.tmp, variables, variables) }
 
 // Add adds a MetaGraph. Its tags must differ from those of the other MetaGraphs (AlreadyExists).
 func (b *Builder) Add(m *MetaGraph) error {
@@ -83,14 +92,14 @@ func (b *Builder) AddAsset(path string) (string, error) {
 	if _, err := b.files.Stat(path); err != nil {
 		return "", err
 	}
-	name := filepath.Base(path)
+	name := fileio.Base(path)
 	for i := 1; b.assets[name] != "" && b.assets[name] != path; i++ {
-		name = fmt.Sprintf("%s_%d", filepath.Base(path), i)
+		name = fmt.Sprintf("%s_%d", fileio.Base(path), i)
 	}
 	if b.assets[name] == path {
 		return name, nil
 	}
-	if err := b.copyFile(filepath.Join(b.tmp, assets, name), path); err != nil {
+	if err := b.copyFile(fileio.Join(b.tmp, assets, name), path); err != nil {
 		return "", err
 	}
 	b.assets[name] = path
@@ -104,7 +113,7 @@ func (b *Builder) copyFile(to, from string) error {
 		return err
 	}
 	defer in.Close()
-	if err := b.files.MakeDirs(filepath.Dir(to)); err != nil {
+	if err := b.files.MakeDirs(fileio.Dir(to)); err != nil {
 		return err
 	}
 	out, err := b.files.Create(to)
@@ -125,8 +134,12 @@ func (b *Builder) Save() error {
 	if err != nil {
 		return status.InvalidArgumentf("%w", err)
 	}
-	if err := b.files.Write(filepath.Join(b.tmp, modelFile), data); err != nil {
+	if err := b.files.Write(fileio.Join(b.tmp, modelFile), data); err != nil {
 		return err
+	}
+	if b.tmp == b.dir {
+		b.tmp = ""
+		return nil
 	}
 	if err := b.files.SyncDir(b.tmp); err != nil {
 		return err
@@ -138,7 +151,7 @@ func (b *Builder) Save() error {
 		return err
 	}
 	b.tmp = ""
-	return b.files.SyncDir(filepath.Dir(filepath.Clean(b.dir)))
+	return b.files.SyncDir(fileio.Dir(fileio.Clean(b.dir)))
 }
 
 // Abort removes the temporary folder.

@@ -2,7 +2,6 @@ package savedmodel
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -50,7 +49,7 @@ func Open(dir string) (*Model, error) {
 // IsModel reports whether a folder contains a SavedModel.
 func IsModel(dir string) bool {
 	for _, name := range []string{modelFile, modelTextFile} {
-		if (fileio.Files{}).Exists(filepath.Join(dir, name)) {
+		if (fileio.Files{}).Exists(fileio.Join(dir, name)) {
 			return true
 		}
 	}
@@ -59,11 +58,11 @@ func IsModel(dir string) bool {
 
 func read(dir string) (*pb.SavedModel, error) {
 	p := &pb.SavedModel{}
-	path := filepath.Join(dir, modelFile)
+	path := fileio.Join(dir, modelFile)
 	b, err := fileio.Files{}.Read(path)
 	parse := proto.Unmarshal
 	if status.CodeOf(err) == status.NotFound {
-		path, parse = filepath.Join(dir, modelTextFile), prototext.Unmarshal
+		path, parse = fileio.Join(dir, modelTextFile), prototext.Unmarshal
 		b, err = fileio.Files{}.Read(path)
 	}
 	switch {
@@ -98,7 +97,7 @@ func sortedTags(tags []string) []string { return slices.Compact(slices.Sorted(sl
 
 // Variables returns the prefix of the checkpoint with the values of the variables. A model without
 // variables has no such checkpoint.
-func (m *Model) Variables() string { return filepath.Join(m.Dir, variables, variables) }
+func (m *Model) Variables() string { return fileio.Join(m.Dir, variables, variables) }
 
 // AssetPath returns the path of an asset.
-func (m *Model) AssetPath(a Asset) string { return filepath.Join(m.Dir, assets, a.Filename) }
+func (m *Model) AssetPath(a Asset) string { return fileio.Join(m.Dir, assets, a.Filename) }

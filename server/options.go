@@ -86,8 +86,9 @@ func WithListener(l net.Listener) Option { return func(o *options) { o.listener 
 // WithFileRoot limits the files of operations to a folder, and those of further WithFileRoot
 // options. Paths outside of them are PermissionDenied, and so are links that lead out, absolute
 // links and, on Linux, file systems that are mounted below dir. The name is for error messages.
-// Operations cannot write to a folder that is readOnly. Without this option operations may use all
-// files that the process may use, or none with [Insecure] on an address that other machines reach.
+// Operations cannot write to a folder that is readOnly. dir may be a path in a store of objects,
+// such as "s3://bucket/path". Without this option operations may use all files that the process may
+// use, or none with [Insecure] on an address that other machines reach.
 func WithFileRoot(name, dir string, readOnly bool) Option {
 	return func(o *options) {
 		o.files.Roots = append(o.files.Roots, fileio.Root{Name: name, Dir: dir, ReadOnly: readOnly})

@@ -3,7 +3,6 @@ package summary
 import (
 	"io"
 	"iter"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -103,7 +102,7 @@ func Files(dir string) ([]string, error) {
 	var files []string
 	for _, e := range entries {
 		if strings.Contains(e.Name(), ".tfevents.") && !e.IsDir() {
-			files = append(files, filepath.Join(dir, e.Name()))
+			files = append(files, fileio.Join(dir, e.Name()))
 		}
 	}
 	slices.Sort(files)

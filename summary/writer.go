@@ -3,7 +3,6 @@ package summary
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,7 +78,7 @@ func (w *Writer) create(files fileio.Files, dir string) error {
 	if err != nil {
 		host = "localhost"
 	}
-	w.path = filepath.Join(dir, fmt.Sprintf("events.out.tfevents.%010d.%s.%d.%d%s", now.Unix(), host, os.Getpid(), numbers.Add(1)-1,
+	w.path = fileio.Join(dir, fmt.Sprintf("events.out.tfevents.%010d.%s.%d.%d%s", now.Unix(), host, os.Getpid(), numbers.Add(1)-1,
 		w.options.Suffix))
 	if w.f, err = files.CreateNew(w.path); err != nil {
 		return err

@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -61,8 +60,8 @@ func (e Export) SaveModel(ctx context.Context, sess Session, s *op.Scope, saver 
 // check reports whether SaveModel can write to its folder and read the assets.
 func (e Export) check() error {
 	for _, path := range e.Assets {
-		if _, err := os.Stat(path); err != nil {
-			return fileio.Error(path, err)
+		if _, err := (fileio.Files{}).Stat(path); err != nil {
+			return err
 		}
 	}
 	return savedmodel.CheckCreate(e.Dir)

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -317,7 +317,7 @@ func (f *fitting) save(ctx context.Context, sess Session, epoch int) (err error)
 	if err := f.writeBest(e); err != nil {
 		return err
 	}
-	if _, err := f.saver.Save(ctx, sess, filepath.Join(f.options.Dir, defaultBasename), e.Step); err != nil {
+	if _, err := f.saver.Save(ctx, sess, fileio.Join(f.options.Dir, defaultBasename), e.Step); err != nil {
 		return err
 	}
 	if err := f.events.add(e); err != nil {

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/weft-ml/weft/checkpoint"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/summary"
 	"github.com/weft-ml/weft/tensor"
@@ -60,15 +59,15 @@ func (h *History) Names() []string {
 // ReadHistory reads the history that [Fit] has written to a folder.
 func ReadHistory(dir string) (*History, error) {
 	h := &History{}
-	b, err := os.ReadFile(filepath.Join(dir, HistoryFile))
-	if errors.Is(err, os.ErrNotExist) {
+	b, err := fileio.Files{}.Read(fileio.Join(dir, HistoryFile))
+	if status.CodeOf(err) == status.NotFound {
 		return nil, status.NotFoundf("train: there is no %s in %s", HistoryFile, dir)
 	}
 	if err == nil {
 		err = json.Unmarshal(b, h)
 	}
 	if err != nil {
-		return nil, status.DataLossf("train: %s: %w", filepath.Join(dir, HistoryFile), err)
+		return nil, status.DataLossf("train: %s: %w", fileio.Join(dir, HistoryFile), err)
 	}
 	return h, nil
 }
@@ -91,14 +90,7 @@ func (h *History) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	path := filepath.Join(dir, HistoryFile)
-	if err := os.WriteFile(path+".new", append(b, '\n'), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return fileio.Files{}.Write(fileio.Join(dir, HistoryFile), append(b, '\n'))
 }
 
 // cut drops the epochs after the first n, which no checkpoint has.
@@ -135,7 +127,7 @@ func (f *fitting) readBest() error {
 	if f.options.Dir == "" || !f.options.KeepBest || f.firstEpoch == 0 {
 		return nil
 	}
-	r, err := checkpoint.Open(filepath.Join(f.options.Dir, bestPrefix))
+	r, err := checkpoint.Open(fileio.Join(f.options.Dir, bestPrefix))
 	if status.CodeOf(err) == status.NotFound {
 		return nil
 	}
@@ -157,7 +149,7 @@ func (f *fitting) writeBest(e Epoch) error {
 	if f.best == nil || f.history.Epochs[f.history.best(f.monitor())].Epoch != e.Epoch {
 		return nil
 	}
-	return WriteWeights(filepath.Join(f.options.Dir, bestPrefix), f.best)
+	return WriteWeights(fileio.Join(f.options.Dir, bestPrefix), f.best)
 }
 
 // WriteWeights writes values by name to a checkpoint with the given prefix.
@@ -191,7 +183,7 @@ func (w *eventFiles) add(e Epoch) (err error) {
 			to, folder = &w.validation, "validation"
 		}
 		if *to == nil {
-			if *to, err = summary.NewWriter(filepath.Join(w.dir, folder), summary.Options{}); err != nil {
+			if *to, err = summary.NewWriter(fileio.Join(w.dir, folder), summary.Options{}); err != nil {
 				return err
 			}
 		}

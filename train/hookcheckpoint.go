@@ -2,9 +2,9 @@ package train
 
 import (
 	"context"
-	"path/filepath"
 	"time"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/summary"
@@ -122,7 +122,7 @@ func (h *CheckpointSaverHook) save(ctx context.Context, sess Session, step int64
 	if err != nil {
 		return false, err
 	}
-	prefix, err := saver.Save(ctx, sess, filepath.Join(h.Dir, h.Basename), step)
+	prefix, err := saver.Save(ctx, sess, fileio.Join(h.Dir, h.Basename), step)
 	if err != nil {
 		return false, err
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -63,7 +62,7 @@ func (h *ProfilerHook) AfterRun(_ context.Context, _ *RunContext, values RunValu
 	if err != nil {
 		return err
 	}
-	return fileio.Files{}.Write(filepath.Join(h.Dir, fmt.Sprintf("timeline-%d.json", at)), trace)
+	return fileio.Files{}.Write(fileio.Join(h.Dir, fmt.Sprintf("timeline-%d.json", at)), trace)
 }
 
 // ChromeTrace converts the trace of a step to JSON in Chrome's trace event format. Each device is a

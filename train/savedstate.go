@@ -2,7 +2,6 @@ package train
 
 import (
 	"errors"
-	"os"
 	"slices"
 	"time"
 
@@ -57,7 +56,7 @@ func recoverCheckpoints(dir string, options *SaverOptions) (*keptCheckpoints, er
 // savedAt returns the time at which a checkpoint was saved, the zero Time if it does not exist.
 func savedAt(prefix string) time.Time {
 	for _, file := range []string{checkpoint.IndexFile(prefix), prefix} {
-		if info, err := os.Stat(file); err == nil {
+		if info, err := (fileio.Files{}).Stat(file); err == nil {
 			return info.ModTime()
 		}
 	}
@@ -134,8 +133,8 @@ func removeCheckpoint(prefix string) error {
 	if err := checkpoint.Remove(prefix); err != nil {
 		return err
 	}
-	if err := os.Remove(prefix + metaSuffix); err != nil && !os.IsNotExist(err) {
-		return fileio.Error(prefix+metaSuffix, err)
+	if err := (fileio.Files{}).Remove(prefix + metaSuffix); err != nil && status.CodeOf(err) != status.NotFound {
+		return err
 	}
 	return nil
 }

@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/checkpoint"
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/status"
@@ -164,8 +163,8 @@ func (sv *Saver) Save(ctx context.Context, sess Session, path string, step int64
 	if step != NoStep {
 		prefix = fmt.Sprintf("%s-%d", path, step)
 	}
-	dir := filepath.Dir(prefix)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	dir := fileio.Dir(prefix)
+	if err := (fileio.Files{}).MakeDirs(dir); err != nil {
 		return "", err
 	}
 	if sv.kept == nil || sv.kept.dir != dir {
@@ -228,7 +227,7 @@ func (sv *Saver) Recover(ctx context.Context, dir string) error {
 		return err
 	}
 	defer sv.release()
-	return sv.recover(filepath.Clean(dir))
+	return sv.recover(fileio.Clean(dir))
 }
 
 func (sv *Saver) recover(dir string) error {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/summary"
@@ -162,7 +162,7 @@ func (sv *Supervisor) Save(ctx context.Context, sess Session) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	prefix, err := sv.options.Scaffold.Saver.Save(ctx, sess, filepath.Join(sv.options.LogDir, sv.options.CheckpointBasename), at)
+	prefix, err := sv.options.Scaffold.Saver.Save(ctx, sess, fileio.Join(sv.options.LogDir, sv.options.CheckpointBasename), at)
 	if err == nil && sv.writer != nil {
 		err = sv.writer.AddSession(max(at, 0), summary.SessionLog{Status: summary.SessionCheckpoint, Checkpoint: prefix})
 	}

@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weft-ml/weft/checkpoint"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -21,7 +20,7 @@ func newCheckpoint() *cobra.Command {
 
 // openCheckpoint opens the checkpoint with a prefix, or the latest one in a folder.
 func openCheckpoint(path string) (*checkpoint.Reader, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if info, err := (fileio.Files{}).Stat(path); err == nil && info.IsDir() {
 		latest, err := checkpoint.Latest(path)
 		if err != nil {
 			return nil, err
@@ -185,7 +184,7 @@ type writer interface {
 }
 
 func writeV1(r *checkpoint.Reader, path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := (fileio.Files{}).MakeDirs(fileio.Dir(path)); err != nil {
 		return err
 	}
 	return copyTensors(r, checkpoint.CreateV1(path))

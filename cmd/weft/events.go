@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/summary"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -23,7 +23,7 @@ func newEvents() *cobra.Command {
 // readEvents calls visit with all events in a file, or in all event files in a folder.
 func readEvents(path string, visit func(summary.Event)) error {
 	files := []string{path}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if info, err := (fileio.Files{}).Stat(path); err == nil && info.IsDir() {
 		if files, err = summary.Files(path); err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/pass/loopframe"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -28,7 +28,7 @@ const graphArgument = "GRAPH is a file with a GraphDef in binary or text form, a
 
 // readGraph reads the graph of an argument GRAPH.
 func readGraph(path string, tags []string) (*graph.Def, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if info, err := (fileio.Files{}).Stat(path); err == nil && info.IsDir() {
 		m, err := savedmodel.Open(path)
 		if err != nil {
 			return nil, err

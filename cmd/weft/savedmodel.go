@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/local"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/savedmodel/serve"
@@ -200,7 +200,7 @@ func newSavedModelRun() *cobra.Command {
 func inputTexts(one []string, all string) (map[string]string, error) {
 	texts := map[string]string{}
 	if path, isFile := strings.CutPrefix(all, "@"); isFile {
-		b, err := os.ReadFile(path)
+		b, err := fileio.Files{}.Read(path)
 		if err != nil {
 			return nil, err
 		}

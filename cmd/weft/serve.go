@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/encoding/prototext"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/servingpb"
 	"github.com/weft-ml/weft/internal/serving"
 	"github.com/weft-ml/weft/internal/serving/models"
@@ -154,7 +153,7 @@ func (f *serveFlags) config(cmd *cobra.Command, args []string) (serving.Config, 
 	if f.batching {
 		var text []byte
 		if f.batchingFile != "" {
-			if text, err = os.ReadFile(f.batchingFile); err != nil {
+			if text, err = (fileio.Files{}).Read(f.batchingFile); err != nil {
 				return c, fmt.Errorf("--batching_parameters_file: %w", err)
 			}
 		}
@@ -179,12 +178,12 @@ func (f *serveFlags) models(cmd *cobra.Command, args []string) (*servingpb.Model
 		if path != "" {
 			return nil, fmt.Errorf("MODEL_DIR and --model_base_path are both given")
 		}
-		abs, err := filepath.Abs(args[0])
+		abs, err := fileio.Abs(args[0])
 		if err != nil {
 			return nil, err
 		}
 		if path = abs; !cmd.Flags().Changed("model-name") {
-			name = filepath.Base(path)
+			name = fileio.Base(path)
 		}
 		if !cmd.Flags().Changed("rest-api-port") {
 			f.restPort = defaultRESTPort
@@ -194,7 +193,7 @@ func (f *serveFlags) models(cmd *cobra.Command, args []string) (*servingpb.Model
 	case f.configFile != "" && path != "":
 		return nil, fmt.Errorf("a model and --model_config_file are both given")
 	case f.configFile != "":
-		text, err := os.ReadFile(f.configFile)
+		text, err := fileio.Files{}.Read(f.configFile)
 		if err != nil {
 			return nil, fmt.Errorf("--model_config_file: %w", err)
 		}
@@ -212,7 +211,7 @@ const defaultMetricsPath = "/monitoring/prometheus/metrics"
 
 // metricsPath returns the path of metrics in a configuration, "" if they are off.
 func metricsPath(file string) (string, error) {
-	text, err := os.ReadFile(file)
+	text, err := fileio.Files{}.Read(file)
 	if err != nil {
 		return "", err
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/format/objectstore"
 	"github.com/weft-ml/weft/internal/sys/sandbox"
 	"github.com/weft-ml/weft/server"
 )
@@ -23,7 +25,7 @@ type fileFlags struct {
 }
 
 func (f *fileFlags) add(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.roots, "file-root", nil, "folder that operations may use, as `NAME=DIR` or NAME=DIR:ro for reading only; may be repeated. "+
+	flags.StringArrayVar(&f.roots, "file-root", nil, "folder that operations may use, also one of a store (s3://BUCKET/PATH, gs://BUCKET/PATH), as `NAME=DIR` or NAME=DIR:ro for reading only; may be repeated. "+
 		"Without it they may use all files that the task may use, or none with --insecure on a network")
 	flags.StringVar(&f.sandbox, "sandbox", string(sandbox.Off), "restrict the process to the files of --file-root and to the ports of the cluster: off, on (as far as the kernel can) or require")
 	flags.IntVar(&f.calls, "max-file-calls", 64, "file calls at a time; further ones wait until their step ends")
@@ -67,9 +69,16 @@ func cutRoot(root string) (name, dir string, readOnly, ok bool) {
 func (f *fileFlags) enterSandbox(spec cluster.Spec, reads, writes []string) error {
 	rules := sandbox.Rules{ReadOnly: reads, ReadWrite: writes}
 	for _, root := range f.roots {
-		if _, dir, readOnly, _ := cutRoot(root); readOnly {
+		switch _, dir, readOnly, _ := cutRoot(root); {
+		case fileio.IsRemote(dir):
+			needs, err := objectstore.NeedsOf(objectstore.Scheme(dir))
+			if err != nil {
+				return err
+			}
+			rules.ReadOnly, rules.Connect = append(rules.ReadOnly, needs.Files...), append(rules.Connect, needs.Ports...)
+		case readOnly:
 			rules.ReadOnly = append(rules.ReadOnly, dir)
-		} else {
+		default:
 			rules.ReadWrite = append(rules.ReadWrite, dir)
 		}
 	}

@@ -1,14 +1,12 @@
 package serving
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
 	"google.golang.org/protobuf/encoding/prototext"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/servingpb"
 	"github.com/weft-ml/weft/internal/serving/models"
 	"github.com/weft-ml/weft/internal/serving/servable"
@@ -64,8 +62,8 @@ func ParseBatching(text []byte) (*servable.Batching, error) {
 
 // modelBatching returns the parameters in the folder of a version, or nil if there are none.
 func modelBatching(dir string) (*servable.Batching, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "batching_params.pbtxt"))
-	if errors.Is(err, os.ErrNotExist) {
+	text, err := fileio.Files{}.Read(fileio.Join(dir, "batching_params.pbtxt"))
+	if status.CodeOf(err) == status.NotFound {
 		return nil, nil //nolint:nilnil // see above
 	}
 	if err != nil {

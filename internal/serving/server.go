@@ -12,12 +12,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/servingpb"
 	"github.com/weft-ml/weft/internal/serving/models"
 	"github.com/weft-ml/weft/internal/serving/oip"
@@ -249,7 +249,7 @@ func (s *Server) watchConfig(ctx context.Context) {
 		<-ctx.Done()
 		return
 	}
-	last, _ := os.ReadFile(s.config.ConfigFile)
+	last, _ := fileio.Files{}.In(ctx).Read(s.config.ConfigFile)
 	ticker := time.NewTicker(s.config.ConfigPoll)
 	defer ticker.Stop()
 	for {
@@ -258,7 +258,7 @@ func (s *Server) watchConfig(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		text, err := os.ReadFile(s.config.ConfigFile)
+		text, err := fileio.Files{}.In(ctx).Read(s.config.ConfigFile)
 		if err == nil && string(text) == string(last) {
 			continue
 		}

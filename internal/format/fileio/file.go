@@ -15,9 +15,10 @@ import (
 // File is an open regular file. Its methods may be called concurrently where those of [os.File]
 // may. Errors have codes and name the file, except [io.EOF].
 type File struct {
-	f     *os.File
-	files Files
-	path  string
+	f      *os.File // nil for an object
+	object *object  // nil for a file of the machine
+	files  Files
+	path   string
 	// the runtime can wait for the file, as for files of FUSE and some of /proc
 	waits bool
 }
@@ -27,21 +28,36 @@ type File struct {
 const piece = 4 << 20
 
 // Open opens a file for reading.
-func (f Files) Open(path string) (*File, error) { return f.open(path, Reading, os.O_RDONLY) }
+func (f Files) Open(path string) (*File, error) {
+	if IsRemote(path) {
+		return f.openRemote(path)
+	}
+	return f.open(path, Reading, os.O_RDONLY)
+}
 
-// Append opens a file for writing at its end, and creates it if it does not exist.
+// Append opens a file for writing at its end, and creates it if it does not exist. What is written
+// to an object is visible after [File.Sync] and [File.Close].
 func (f Files) Append(path string) (*File, error) {
+	if IsRemote(path) {
+		return f.appendRemote(path, false, false)
+	}
 	return f.open(path, Writing, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 }
 
 // CreateNew creates a file that must not exist (AlreadyExists).
 func (f Files) CreateNew(path string) (*File, error) {
+	if IsRemote(path) {
+		return f.appendRemote(path, true, true)
+	}
 	return f.open(path, Writing, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 }
 
 // Truncate creates a file, or removes the contents of an existing one. Unlike those of
 // [Files.Create], its contents are visible while they are written.
 func (f Files) Truncate(path string) (*File, error) {
+	if IsRemote(path) {
+		return f.appendRemote(path, false, true)
+	}
 	return f.open(path, Writing, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 }
 
@@ -140,6 +156,9 @@ func (f *File) read(b []byte) (int, error) {
 	if err := failpoint.Hit("fileio/read"); err != nil {
 		return 0, err
 	}
+	if f.object != nil {
+		return f.readObject(b)
+	}
 	if f.waits {
 		return readNow(f.f, b)
 	}
@@ -148,6 +167,9 @@ func (f *File) read(b []byte) (int, error) {
 
 // ReadAt implements [io.ReaderAt].
 func (f *File) ReadAt(b []byte, offset int64) (n int, err error) {
+	if f.object != nil {
+		return f.readObjectAt(b, offset)
+	}
 	for {
 		more := 0
 		err = f.files.do(f.path, func() (err error) {
@@ -168,7 +190,7 @@ func (f *File) Write(b []byte) (n int, err error) {
 		more := 0
 		err = f.files.do(f.path, func() (err error) {
 			if err = failpoint.Hit("fileio/write"); err == nil {
-				more, err = f.f.Write(b[n:min(len(b), n+piece)])
+				more, err = f.write(b[n:min(len(b), n+piece)])
 			}
 			return err
 		})
@@ -178,14 +200,27 @@ func (f *File) Write(b []byte) (n int, err error) {
 	}
 }
 
+func (f *File) write(b []byte) (int, error) {
+	if f.object != nil {
+		return f.writeObject(b)
+	}
+	return f.f.Write(b)
+}
+
 // Seek implements [io.Seeker].
 func (f *File) Seek(offset int64, whence int) (int64, error) {
+	if f.object != nil {
+		return f.seekObject(offset, whence)
+	}
 	at, err := f.f.Seek(offset, whence)
 	return at, f.error(err)
 }
 
 // Size returns the length of the file in bytes.
 func (f *File) Size() (int64, error) {
+	if f.object != nil {
+		return f.objectSize()
+	}
 	info, err := f.f.Stat()
 	if err != nil {
 		return 0, f.error(err)
@@ -199,12 +234,20 @@ func (f *File) Sync() error {
 		if err := failpoint.Hit("fileio/sync"); err != nil {
 			return err
 		}
+		if f.object != nil {
+			return f.syncObject()
+		}
 		return f.f.Sync()
 	}))
 }
 
 // Close closes the file.
-func (f *File) Close() error { return f.error(f.f.Close()) }
+func (f *File) Close() error {
+	if f.object != nil {
+		return f.closeObject()
+	}
+	return f.error(f.f.Close())
+}
 
 // error adds the path to an error of the operating system.
 func (f *File) error(err error) error {

@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/weft-ml/weft/internal/format/objectstore"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/internal/sys/memlimit"
 	"github.com/weft-ml/weft/status"
@@ -121,7 +122,7 @@ const minChecked = 64 << 20
 // Write replaces the contents of a file and waits until they are on disk. It creates the folders of
 // the file. After an error an older file is unchanged.
 func (f Files) Write(path string, contents []byte) error {
-	if err := f.MakeDirs(filepath.Dir(path)); err != nil {
+	if err := f.MakeDirs(Dir(path)); err != nil {
 		return err
 	}
 	t, err := f.Create(path)
@@ -135,8 +136,12 @@ func (f Files) Write(path string, contents []byte) error {
 	return t.Commit()
 }
 
-// MakeDir creates a folder, whose parent must exist. It returns nil if the folder exists.
+// MakeDir creates a folder, whose parent must exist. It returns nil if the folder exists. Folders
+// of stores exist as long as there are objects in them, so there is nothing to create.
 func (f Files) MakeDir(path string) error {
+	if IsRemote(path) {
+		return f.remote(path, "fileio/mkdir", Writing, func(context.Context, objectstore.Name) error { return nil })
+	}
 	err := f.change(path, func(p place) error {
 		if err := failpoint.Hit("fileio/mkdir"); err != nil {
 			return err
@@ -151,6 +156,9 @@ func (f Files) MakeDir(path string) error {
 
 // MakeDirs creates a folder and its parents.
 func (f Files) MakeDirs(path string) error {
+	if IsRemote(path) {
+		return f.MakeDir(path)
+	}
 	info, err := f.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
@@ -170,6 +178,9 @@ func (f Files) MakeDirs(path string) error {
 
 // Stat describes a file, or the file that a link leads to.
 func (f Files) Stat(path string) (fs.FileInfo, error) {
+	if IsRemote(path) {
+		return f.statRemote(path)
+	}
 	var info fs.FileInfo
 	err := f.look(path, func(p place) (err error) {
 		if err := failpoint.Hit("fileio/stat"); err != nil {
@@ -189,6 +200,9 @@ func (f Files) Exists(path string) bool {
 
 // lstat describes a file or a link.
 func (f Files) lstat(path string) (fs.FileInfo, error) {
+	if IsRemote(path) {
+		return f.statRemote(path)
+	}
 	var info fs.FileInfo
 	err := f.look(path, func(p place) (err error) {
 		info, err = p.lstat()
@@ -199,6 +213,9 @@ func (f Files) lstat(path string) (fs.FileInfo, error) {
 
 // Remove removes a file, a link or an empty folder.
 func (f Files) Remove(path string) error {
+	if IsRemote(path) {
+		return f.removeRemote(path)
+	}
 	return Error(path, f.change(path, func(p place) error {
 		if err := failpoint.Hit("fileio/remove"); err != nil {
 			return err
@@ -210,6 +227,9 @@ func (f Files) Remove(path string) error {
 // RemoveAll removes a folder with its contents. It follows no links. It returns nil if there is no
 // such folder.
 func (f Files) RemoveAll(path string) error {
+	if IsRemote(path) {
+		return f.removeAllRemote(path)
+	}
 	info, err := f.lstat(path)
 	if status.CodeOf(err) == status.NotFound {
 		return nil
@@ -223,7 +243,7 @@ func (f Files) RemoveAll(path string) error {
 			return err
 		}
 		for _, e := range names {
-			if err := f.RemoveAll(filepath.Join(path, e.Name())); err != nil {
+			if err := f.RemoveAll(Join(path, e.Name())); err != nil {
 				return err
 			}
 		}
@@ -231,8 +251,12 @@ func (f Files) RemoveAll(path string) error {
 	return f.Remove(path)
 }
 
-// Rename renames a file or folder, and replaces a regular file or a link of the new name.
+// Rename renames a file or folder, and replaces a regular file or a link of the new name. A folder
+// of a store is renamed object by object.
 func (f Files) Rename(from, to string) error {
+	if IsRemote(from) || IsRemote(to) {
+		return f.renameRemote(from, to)
+	}
 	if err := failpoint.Hit("fileio/rename"); err != nil {
 		return Error(to, err)
 	}
@@ -268,6 +292,9 @@ func (f Files) call(path string, right Rights, call func(place) error) error {
 // ReadDir returns the entries of a folder, in order of their names. There may be as many as a
 // pattern of names may look at.
 func (f Files) ReadDir(path string) ([]fs.DirEntry, error) {
+	if IsRemote(path) {
+		return f.readDirRemote(path, "")
+	}
 	var all []fs.DirEntry
 	p, err := f.at(path, Reading)
 	if err != nil {
@@ -305,8 +332,12 @@ func (f Files) ReadDir(path string) ([]fs.DirEntry, error) {
 // dirPiece is the number of names of a folder that are read between two looks at the context.
 const dirPiece = 1024
 
-// SyncDir waits until the entries of a folder are on disk.
+// SyncDir waits until the entries of a folder are on disk. An object that is complete has been
+// stored.
 func (f Files) SyncDir(path string) error {
+	if IsRemote(path) {
+		return nil
+	}
 	return Error(path, f.look(path, func(p place) error {
 		dir, err := p.open(os.O_RDONLY|openDirectory, 0)
 		if err != nil {

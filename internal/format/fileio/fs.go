@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/weft-ml/weft/internal/format/objectstore"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/status"
 )
@@ -30,7 +31,7 @@ type FS struct {
 // Root is a folder that the operations of a task may use.
 type Root struct {
 	Name     string // for errors
-	Dir      string
+	Dir      string // a folder, or the path of a folder or bucket of a store
 	ReadOnly bool
 }
 
@@ -74,6 +75,14 @@ func New(cfg Config) (*FS, error) {
 
 // add opens a root. Paths may name it as given, or as it is without links.
 func (s *FS) add(r Root) error {
+	if IsRemote(r.Dir) {
+		n, err := objectstore.Parse(r.Dir)
+		if err != nil {
+			return status.Errorf(status.CodeOf(err), "--file-root %s: %w", r.Name, err)
+		}
+		s.roots = append(s.roots, root{Root: r, dir: n.String()})
+		return nil
+	}
 	dir, err := filepath.Abs(r.Dir)
 	if err != nil {
 		return Error(r.Dir, err)
@@ -92,7 +101,9 @@ func (s *FS) add(r Root) error {
 // Close closes the folders of the roots.
 func (s *FS) Close() {
 	for _, r := range s.roots {
-		r.tree.close()
+		if r.tree != nil {
+			r.tree.close()
+		}
 	}
 }
 
@@ -168,7 +179,7 @@ func (s *FS) checkNames(path string, n int) error {
 type root struct {
 	Root
 	dir  string // clean and absolute
-	tree tree
+	tree tree   // nil for a folder of a store
 }
 
 // tree is a folder below which names are resolved: ".." and links do not lead out.
@@ -199,13 +210,19 @@ func (f Files) at(path string, right Rights) (place, error) {
 	if strings.IndexByte(path, 0) >= 0 {
 		return place{}, status.InvalidArgumentf("%q; a path cannot contain a byte of value 0", path)
 	}
+	switch objectstore.Scheme(path) {
+	case "", "file", objectstore.S3, objectstore.GCS:
+	default:
+		return place{}, status.Errorf(status.Unimplemented, "File system scheme '%s' not implemented (file: '%s')", objectstore.Scheme(path), path)
+	}
+	local := localPath(path)
 	if f.fs == nil || len(f.fs.roots) == 0 {
 		if f.fs != nil && f.fs.closed != "" {
 			return place{}, status.Errorf(status.PermissionDenied, "%s; Permission denied: %s", path, f.fs.closed)
 		}
-		return place{path: path}, nil
+		return place{path: local}, nil
 	}
-	r, name := f.fs.find(path)
+	r, name := f.fs.find(local)
 	switch {
 	case r == nil:
 		return place{}, status.Errorf(status.PermissionDenied, "%s; Permission denied: the path is not below a folder that this task was given with --file-root", path)
@@ -221,11 +238,14 @@ func (s *FS) find(path string) (*root, string) {
 	if path == "" {
 		return nil, ""
 	}
-	if !filepath.IsAbs(path) {
+	if !IsAbs(path) {
 		path = s.dir + string(filepath.Separator) + path
 	}
 	parts := components(path)
 	for i := range s.roots {
+		if IsRemote(path) != IsRemote(s.roots[i].dir) {
+			continue
+		}
 		dir := components(s.roots[i].dir)
 		if len(parts) >= len(dir) && slices.Equal(parts[:len(dir)], dir) {
 			return &s.roots[i], strings.Join(append([]string{"."}, parts[len(dir):]...), string(filepath.Separator))

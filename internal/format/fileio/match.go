@@ -75,11 +75,7 @@ func parentOf(dir string) string {
 
 // in returns the paths in a folder whose last name matches a pattern.
 func (m *matcher) in(dir, pattern string) ([]string, error) {
-	info, err := m.files.Stat(dir)
-	if err != nil || !info.IsDir() {
-		return nil, fatal(err)
-	}
-	entries, err := m.files.ReadDir(dir)
+	entries, err := m.entries(dir, pattern)
 	if err != nil {
 		return nil, fatal(err)
 	}
@@ -90,10 +86,22 @@ func (m *matcher) in(dir, pattern string) ([]string, error) {
 	var found []string
 	for _, e := range entries {
 		if ok, _ := filepath.Match(pattern, e.Name()); ok {
-			found = append(found, filepath.Join(dir, e.Name()))
+			found = append(found, Join(dir, e.Name()))
 		}
 	}
 	return found, nil
+}
+
+// entries returns the entries of a folder that may match a pattern.
+func (m *matcher) entries(dir, pattern string) ([]fs.DirEntry, error) {
+	if IsRemote(dir) {
+		return m.files.readDirRemote(dir, pattern[:max(strings.IndexAny(pattern, special), 0)])
+	}
+	info, err := m.files.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return nil, err
+	}
+	return m.files.ReadDir(dir)
 }
 
 // fatal returns the errors that end a search. Other errors only mean that nothing is found.

@@ -6,17 +6,18 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"syscall"
 
+	"github.com/weft-ml/weft/internal/format/objectstore"
 	"github.com/weft-ml/weft/status"
 )
 
 // Temp is a temporary file in the folder of its final path, which Commit renames. It is locked
-// while it exists. [Sweep] removes the files that are not locked, since their process is dead.
+// while it exists. [Sweep] removes the files that are not locked, since their process is dead. An
+// object of a store has no temporary file: it is invisible until it is complete.
 type Temp struct {
 	*File        // the temporary file; nil after Commit, Rename or Abort
 	files Files  // of the writer
@@ -29,6 +30,9 @@ var tempName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // Create creates a temporary file for a path, whose folder must exist. The caller must call Commit
 // or Abort; Abort after Commit does nothing.
 func (f Files) Create(path string) (*Temp, error) {
+	if IsRemote(path) {
+		return f.createRemote(path)
+	}
 	if info, err := f.Stat(path); err == nil && info.IsDir() {
 		return nil, Error(path, syscall.EISDIR)
 	}
@@ -87,13 +91,16 @@ func (t *Temp) Commit() error {
 	if err := t.Rename(); err != nil {
 		return err
 	}
-	return t.files.SyncDir(filepath.Dir(t.final))
+	return t.files.SyncDir(Dir(t.final))
 }
 
 // Rename is Commit without the wait for the disk. To commit several files, call Sync for all,
 // Rename for all, and then [Files.SyncDir]. It replaces a link at the final path, and does not
 // follow it.
 func (t *Temp) Rename() error {
+	if t.object != nil {
+		return t.complete()
+	}
 	if err := t.files.Rename(t.path, t.final); err != nil {
 		t.Abort()
 		return renamed(err, t.final)
@@ -103,11 +110,25 @@ func (t *Temp) Rename() error {
 	return nil
 }
 
-// Move changes the final path, which must be in the same folder.
+// Move changes the final path, which must be in the same folder. An object cannot be moved after a
+// part of it was sent: Rename returns the error.
 func (t *Temp) Move(path string) { t.final = path }
+
+// complete makes an object visible.
+func (t *Temp) complete() error {
+	defer t.Abort()
+	if t.final != t.path && !t.object.w.Rename(t.final) {
+		return status.Errorf(status.Aborted, "%s; it was written as %s, which exists", t.final, t.path)
+	}
+	return t.files.remote(t.final, "fileio/rename", Writing, func(ctx context.Context, _ objectstore.Name) error { return t.object.w.Commit(ctx) })
+}
 
 // Abort removes the temporary file, also after the end of the step.
 func (t *Temp) Abort() {
+	if t.File != nil && t.object != nil {
+		t.object.w.Abort(context.Background())
+		t.File = nil
+	}
 	if t.File != nil {
 		_ = t.files.In(context.Background()).Remove(t.path) // what remains is swept
 		t.File.Close()
@@ -118,7 +139,7 @@ func (t *Temp) Abort() {
 // Sweep removes the temporary files of dead processes from a folder. It keeps those of live
 // processes.
 func (f Files) Sweep(dir string) {
-	if !canLock {
+	if !canLock || IsRemote(dir) {
 		return // no locks that tell whether a process is alive
 	}
 	entries, err := f.ReadDir(dir)
@@ -127,7 +148,7 @@ func (f Files) Sweep(dir string) {
 	}
 	for _, e := range entries {
 		if tempName().MatchString(e.Name()) {
-			f.sweep(filepath.Join(dir, e.Name()))
+			f.sweep(Join(dir, e.Name()))
 		}
 	}
 }

@@ -3,8 +3,8 @@ package data
 import (
 	"errors"
 	"math/rand/v2"
-	"path/filepath"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/status"
 )
@@ -28,8 +28,8 @@ func (d *legacySnapshot) read(r *run, m *pb.SnapshotMetadataRecord) (iterator, e
 			return nil, status.Internalf("Type: %d doesn't match. Snapshot: %d; dataset: %d", i, t, d.types[i])
 		}
 	}
-	dir := filepath.Join(d.dir, run)
-	found, err := d.files.In(r.ctx.Context()).Match(filepath.Join(dir, "*"))
+	dir := fileio.Join(d.dir, run)
+	found, err := d.files.In(r.ctx.Context()).Match(fileio.Join(dir, "*"))
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (it *legacyReader) next(r *run) (element, error) {
 				return nil, errEnd
 			}
 			var err error
-			if it.from, err = openElements(it.d.files, filepath.Join(it.d.readerPrefix, it.files[0]), it.d.compression, it.d.types); err != nil {
+			if it.from, err = openElements(it.d.files, fileio.Join(it.d.readerPrefix, it.files[0]), it.d.compression, it.d.types); err != nil {
 				return nil, err
 			}
 			it.files = it.files[1:]

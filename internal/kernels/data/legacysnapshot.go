@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,11 +80,11 @@ func newLegacySnapshot(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		sum = combine(sum, murmur.Sum64(s))
 	}
 	d.hash = fmt.Sprintf("%016x", combine(sum, uint64(d.fileSize)))
-	d.dir = filepath.Join(path, d.hash)
+	d.dir = fileio.Join(path, d.hash)
 	if name := n.Attrs.String("snapshot_name"); name != "" {
-		d.dir, d.run = filepath.Join(path, "custom-"+name), "custom"
+		d.dir, d.run = fileio.Join(path, "custom-"+name), "custom"
 	}
-	return d, dumpGraph(n.Files().In(ctx.Context()), filepath.Join(path, d.hash+"-graph.pbtxt"), g)
+	return d, dumpGraph(n.Files().In(ctx.Context()), fileio.Join(path, d.hash+"-graph.pbtxt"), g)
 }
 
 // dumpGraph writes the graph of a snapshot's input in text format, for inspection.
@@ -186,7 +185,7 @@ func (w *legacyWriter) name() string {
 	return strconv.FormatUint(uint64(w.run), 16) //nolint:gosec // only the bits count
 }
 
-func (w *legacyWriter) dir() string { return filepath.Join(w.d.writerPrefix, w.d.dir, w.name()) }
+func (w *legacyWriter) dir() string { return fileio.Join(w.d.writerPrefix, w.d.dir, w.name()) }
 
 func (w *legacyWriter) next(r *run) (element, error) {
 	if !w.started {
@@ -324,13 +323,13 @@ func (w *legacyWriter) state(a *archive) {
 	if !a.loading || !w.started {
 		return
 	}
-	found, err := w.d.files.Match(filepath.Join(w.dir(), "*"))
+	found, err := w.d.files.Match(fileio.Join(w.dir(), "*"))
 	if err != nil {
 		a.fail(err)
 		return
 	}
 	for _, file := range found {
-		number, _, _ := strings.Cut(filepath.Base(file), ".")
+		number, _, _ := strings.Cut(fileio.Base(file), ".")
 		n, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {
 			a.fail(status.Internalf("Could not parse: %s as uint64", number))

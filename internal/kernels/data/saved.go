@@ -3,7 +3,6 @@ package data
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -37,12 +36,12 @@ func writeMetadata(files fileio.Files, path string, m *pb.SnapshotMetadataRecord
 	if err != nil {
 		return err
 	}
-	return files.Write(filepath.Join(path, metadataFile), b)
+	return files.Write(fileio.Join(path, metadataFile), b)
 }
 
 // readMetadata returns the metadata of a directory, or nil if it has none.
 func readMetadata(files fileio.Files, path string) (*pb.SnapshotMetadataRecord, error) {
-	file := filepath.Join(path, metadataFile)
+	file := fileio.Join(path, metadataFile)
 	b, err := files.Read(file)
 	if status.CodeOf(err) == status.NotFound {
 		return nil, nil
@@ -66,11 +65,11 @@ func checkVersion(m *pb.SnapshotMetadataRecord) error {
 }
 
 func shardDir(run string, shard int64) string {
-	return filepath.Join(run, fmt.Sprintf("%08d%s", shard, shardSuffix))
+	return fileio.Join(run, fmt.Sprintf("%08d%s", shard, shardSuffix))
 }
 
 func partFile(shard string, part int64) string {
-	return filepath.Join(shard, fmt.Sprintf("%08d.snapshot", part))
+	return fileio.Join(shard, fmt.Sprintf("%08d.snapshot", part))
 }
 
 // savedWriter writes the elements of one run. It is used by one goroutine.
@@ -90,7 +89,7 @@ type shardFile struct {
 
 // begin creates the directory of the run and marks the run incomplete.
 func (w *savedWriter) begin(types []tensor.DType) error {
-	dir := filepath.Join(w.path, w.run)
+	dir := fileio.Join(w.path, w.run)
 	if err := w.files.MakeDirs(dir); err != nil {
 		return err
 	}
@@ -130,7 +129,7 @@ func (w *savedWriter) shard(i int64) (*shardFile, error) {
 	if s := w.shards[i]; s != nil {
 		return s, nil
 	}
-	dir := shardDir(filepath.Join(w.path, w.run), i)
+	dir := shardDir(fileio.Join(w.path, w.run), i)
 	if err := w.files.MakeDirs(dir); err != nil {
 		return nil, err
 	}
@@ -180,7 +179,7 @@ type shardDirDataset struct {
 // shardsOf returns the datasets of all shards of a run, in order. The first start elements, in
 // round-robin order, are skipped.
 func shardsOf(files fileio.Files, s spec, path, run, compression string, start int64) ([]element, error) {
-	dirs, err := files.Match(filepath.Join(path, run, "*"+shardSuffix))
+	dirs, err := files.Match(fileio.Join(path, run, "*"+shardSuffix))
 	if err != nil {
 		return nil, err
 	}

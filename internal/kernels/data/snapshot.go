@@ -1,7 +1,6 @@
 package data
 
 import (
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -80,7 +79,7 @@ func newSnapshot(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		}
 		d.hash = combine(d.hash, murmur.Sum64(d.compression))
 	}
-	d.dir = filepath.Join(path, strconv.FormatUint(d.hash, 10))
+	d.dir = fileio.Join(path, strconv.FormatUint(d.hash, 10))
 	if d.join, err = n.function(ctx, "reader_func", "reader_func_other_args"); err != nil {
 		return nil, err
 	}
@@ -98,7 +97,7 @@ func hashOf(t *tensor.Tensor) (uint64, error) {
 }
 
 func (d *snapshotDataset) iterate(*run) (iterator, error) {
-	return &snapshotIterator{d: d}, d.files.MakeDirs(filepath.Join(d.writerPrefix, d.dir))
+	return &snapshotIterator{d: d}, d.files.MakeDirs(fileio.Join(d.writerPrefix, d.dir))
 }
 
 // snapshotMode is the mode of a snapshot's iterator, with TensorFlow's values.
@@ -142,7 +141,7 @@ type snapshotIterator struct {
 
 func (it *snapshotIterator) next(r *run) (element, error) {
 	if it.at == nil {
-		m, err := readMetadata(it.d.files, filepath.Join(it.d.readerPrefix, it.d.dir))
+		m, err := readMetadata(it.d.files, fileio.Join(it.d.readerPrefix, it.d.dir))
 		if err != nil {
 			return nil, err
 		}
@@ -164,7 +163,7 @@ func (it *snapshotIterator) begin(r *run, m *pb.SnapshotMetadataRecord) (iterato
 		if err := checkVersion(m); err != nil {
 			return nil, err
 		}
-		shards, err := shardsOf(d.files, *d.elementSpec(), filepath.Join(d.readerPrefix, d.dir), m.GetRunId(), d.compression, it.i)
+		shards, err := shardsOf(d.files, *d.elementSpec(), fileio.Join(d.readerPrefix, d.dir), m.GetRunId(), d.compression, it.i)
 		if err != nil {
 			return nil, err
 		}
@@ -172,7 +171,7 @@ func (it *snapshotIterator) begin(r *run, m *pb.SnapshotMetadataRecord) (iterato
 		return d.join.iterate(r, element{wrap(all)})
 	case writeSnapshot:
 		s := &savingDataset{
-			stage: d.stage, files: d.files, path: filepath.Join(d.writerPrefix, d.dir), hash: strconv.FormatUint(d.hash, 10),
+			stage: d.stage, files: d.files, path: fileio.Join(d.writerPrefix, d.dir), hash: strconv.FormatUint(d.hash, 10),
 			compression: record.Compression(d.compression), shard: d.shard,
 		}
 		return s.iterate(r)
@@ -197,7 +196,7 @@ func (it *snapshotIterator) state(a *archive) {
 				strconv.FormatUint(uint64(hash), 10), it.d.dir)) //nolint:gosec // only the bits count
 			return
 		}
-		m, err := readMetadata(it.d.files, filepath.Join(it.d.readerPrefix, it.d.dir))
+		m, err := readMetadata(it.d.files, fileio.Join(it.d.readerPrefix, it.d.dir))
 		if err == nil && m == nil {
 			err = status.DataLossf("Snapshot metadata file in %s does not exist any more.", it.d.dir)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,13 +74,13 @@ func (d *chunkNamesDataset) cardinality() int64 {
 
 // done reports whether the snapshot is complete. It returns the error of a failed snapshot.
 func (d *chunkNamesDataset) done() (bool, error) {
-	switch text, err := d.files.Read(filepath.Join(d.path, errorFile)); {
+	switch text, err := d.files.Read(fileio.Join(d.path, errorFile)); {
 	case err == nil:
 		return false, parseStatusProto(string(text))
 	case status.CodeOf(err) != status.NotFound:
 		return false, err
 	}
-	return d.files.Exists(filepath.Join(d.path, doneFile)), nil
+	return d.files.Exists(fileio.Join(d.path, doneFile)), nil
 }
 
 // parseStatusProto returns the error in a text-format StatusProto.
@@ -105,7 +104,7 @@ func parseStatusProto(text string) error {
 
 // chunks returns the names of the existing chunks in reading order.
 func (d *chunkNamesDataset) chunks() ([]string, error) {
-	dir := filepath.Join(d.path, chunksDir)
+	dir := fileio.Join(d.path, chunksDir)
 	entries, err := d.files.ReadDir(dir)
 	if err != nil && status.CodeOf(err) != status.NotFound {
 		return nil, err
@@ -159,7 +158,7 @@ func (it *chunkNamesIterator) next(r *run) (element, error) {
 		if len(it.pending) > 0 {
 			name := it.pending[0]
 			it.pending, it.read[name] = it.pending[1:], true
-			return element{tensor.Scalar(filepath.Join(it.d.path, chunksDir, name))}, nil
+			return element{tensor.Scalar(fileio.Join(it.d.path, chunksDir, name))}, nil
 		}
 		if it.done {
 			return nil, errEnd

@@ -1,8 +1,6 @@
 package ioops
 
 import (
-	"path/filepath"
-
 	"github.com/weft-ml/weft/checkpoint"
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -144,7 +142,7 @@ func newMerge(c *kernel.Construction) (kernel.Kernel, error) {
 			return err
 		}
 		for _, prefix := range prefixes {
-			if dir := filepath.Dir(prefix); deleteDirs && dir != filepath.Dir(into) {
+			if dir := fileio.Dir(prefix); deleteDirs && dir != fileio.Dir(into) {
 				// the first of several tasks in one directory removes it; a directory with other
 				// files remains
 				_ = files.Remove(dir)

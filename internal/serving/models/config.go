@@ -1,11 +1,11 @@
 package models
 
 import (
-	"path/filepath"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/prototext"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/servingpb"
 	"github.com/weft-ml/weft/status"
 )
@@ -33,9 +33,9 @@ func listOf(config *servingpb.ModelServerConfig) ([]*servingpb.ModelConfig, erro
 		switch name, path := m.GetName(), m.GetBasePath(); {
 		case seen[name]:
 			return nil, status.InvalidArgumentf("Illegal to list model %s multiple times in config list", name)
-		case !filepath.IsAbs(path):
+		case !fileio.IsAbs(path):
 			return nil, status.InvalidArgumentf("Expected model %s to have an absolute path or URI; got base_path()=%s", name, path)
-		case strings.Contains(path, "://"):
+		case strings.Contains(path, "://") && !fileio.IsRemote(path):
 			return nil, status.InvalidArgumentf("model %s: the scheme of %s is not supported", name, path)
 		case m.GetModelPlatform() == "" && m.GetModelType() == servingpb.ModelType_MODEL_TYPE_UNSPECIFIED:
 			return nil, status.InvalidArgumentf("Illegal setting neither ModelServerConfig::model_type (deprecated) nor ModelServerConfig::model_platform, model name is %s", name)

@@ -10,13 +10,13 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/servingpb"
 	"github.com/weft-ml/weft/internal/serving/servable"
 	"github.com/weft-ml/weft/internal/sys/tensormem"
@@ -48,6 +48,7 @@ type Manager struct {
 	ctx     context.Context // ends when the manager is closed
 	cancel  context.CancelFunc
 	applies sync.Mutex // held while a configuration is applied
+	folders folders
 
 	mu      sync.RWMutex
 	models  map[string]*model // guarded by mu
@@ -122,7 +123,7 @@ func (m *Manager) List() {
 	}
 	m.mu.RUnlock()
 	for name, config := range configs {
-		have, err := versions(config.GetBasePath())
+		have, err := m.folders.versions(m.ctx, config.GetBasePath())
 		m.mu.Lock()
 		if mod := m.models[name]; mod.config == config {
 			m.listedLocked(name, mod, have, err)
@@ -144,7 +145,7 @@ func (m *Manager) listedLocked(name string, mod *model, have found, err error) {
 	mod.warned = len(mod.wanted) == 0
 	for _, v := range mod.wanted {
 		if folder, ok := have[v]; ok && mod.mustLoadLocked(v) {
-			m.startLocked(name, mod, v, filepath.Join(mod.config.GetBasePath(), folder))
+			m.startLocked(name, mod, v, fileio.Join(mod.config.GetBasePath(), folder))
 		}
 	}
 	m.settleLocked(name, mod)

@@ -1,15 +1,13 @@
 package servable
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/status"
 )
@@ -24,8 +22,8 @@ const (
 // readSignatures reads the signatures of the MetaGraph with the given tags. It does not decode the
 // graph, which package savedmodel does: clients get the signatures as the file has them.
 func readSignatures(dir string, tags []string) (map[string]*pb.SignatureDef, error) {
-	data, err := os.ReadFile(filepath.Join(dir, "saved_model.pb"))
-	if errors.Is(err, os.ErrNotExist) {
+	data, err := fileio.Files{}.Read(fileio.Join(dir, "saved_model.pb"))
+	if status.CodeOf(err) == status.NotFound {
 		return readTextSignatures(dir, tags)
 	}
 	if err != nil {
@@ -60,8 +58,8 @@ func readSignatures(dir string, tags []string) (map[string]*pb.SignatureDef, err
 // readTextSignatures is readSignatures for a model in text form. A missing file is reported by
 // package savedmodel.
 func readTextSignatures(dir string, tags []string) (map[string]*pb.SignatureDef, error) {
-	data, err := os.ReadFile(filepath.Join(dir, "saved_model.pbtxt"))
-	if errors.Is(err, os.ErrNotExist) {
+	data, err := fileio.Files{}.Read(fileio.Join(dir, "saved_model.pbtxt"))
+	if status.CodeOf(err) == status.NotFound {
 		return nil, nil
 	}
 	model := &pb.SavedModel{}

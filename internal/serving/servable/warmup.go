@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/record"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/proto/servingpb"
@@ -24,9 +23,9 @@ const maxWarmup = 1000
 // requests of clients are not slower than others. It returns the number of records. A request that
 // fails is an error.
 func (s *Servable) WarmUp(ctx context.Context, times int) (records int, err error) {
-	path := filepath.Join(s.Dir, "assets.extra", "tf_serving_warmup_requests")
-	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
+	path := fileio.Join(s.Dir, "assets.extra", "tf_serving_warmup_requests")
+	f, err := fileio.Files{}.In(ctx).Open(path)
+	if status.CodeOf(err) == status.NotFound {
 		return 0, nil
 	}
 	if err != nil {

@@ -14,7 +14,8 @@ var groups = [][]string{
 	{"status"},
 	{"internal/sys/*"},
 	{"tensor", "device"},
-	{"opdef", "internal/format/fileio"}, // the contract of an operation has its access to files
+	// the contract of an operation has its access to files
+	{"opdef", "internal/format/fileio", "internal/format/objectstore"},
 	{"internal/gpu/driver", "internal/gpu/hostgpu", "internal/gpu/pool", "internal/gpu/source"},
 	{"internal/gpu/dl", "internal/gpu/nvrtc", "internal/gpu/drivertest"},
 	{"internal/gpu/cuda", "internal/gpu/opencl"},
