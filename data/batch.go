@@ -20,7 +20,8 @@ func (d *Dataset) BatchDropRemainder(n int) *Dataset { return d.batch(n, true, f
 func (d *Dataset) PaddedBatch(n int) *Dataset { return d.batch(n, false, true) }
 
 func (d *Dataset) batch(n int, drop, pad bool) *Dataset {
-	out := d.with(func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
+	same := func(p *Dataset) *Dataset { return p.batch(n, drop, pad) }
+	out := d.ordered(same, func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
 		if n < 1 {
 			return failed(status.InvalidArgumentf("data: batches of %d elements", n))
 		}

@@ -24,6 +24,8 @@ type Dataset struct {
 	spec    []Spec
 	count   int // elements; unknown if negative
 	batched bool
+	indexed *indexed // nil if the elements are not rows of tensors in memory
+	why     string   // why not: the function that made the data set
 	read    func(ctx context.Context, epoch int) iter.Seq2[Element, error]
 }
 
@@ -33,7 +35,7 @@ const unknown = -1
 // New returns the data set of a function that reads the elements of an epoch. An error must be the
 // last pair. count is the number of elements, or negative if it is not known.
 func New(spec []Spec, count int, read func(ctx context.Context, epoch int) iter.Seq2[Element, error]) *Dataset {
-	return &Dataset{spec: spec, count: count, read: read}
+	return &Dataset{spec: spec, count: count, read: read, why: "a file or a function of the program"}
 }
 
 // FromSlices returns the data set of the rows of columns: Go slices, or anything else that
@@ -61,6 +63,7 @@ func FromSlices(columns ...any) (*Dataset, error) {
 		d.count, tensors[i] = t.Dim(0), t
 		d.spec = append(d.spec, Spec{t.DType(), t.Shape()[1:].Partial()})
 	}
+	d.indexed = &indexed{columns: tensors, count: d.count, order: func(positions *Dataset) *Dataset { return positions }}
 	d.read = func(context.Context, int) iter.Seq2[Element, error] {
 		return func(yield func(Element, error) bool) {
 			for i := range d.count {
@@ -141,9 +144,23 @@ func withBatch(p tensor.PartialShape) tensor.PartialShape {
 	return tensor.MakePartial(append([]int64{-1}, p.Dims()...)...)
 }
 
-// with returns a copy of d that reads its elements with another function.
-func (d *Dataset) with(read func(ctx context.Context, epoch int) iter.Seq2[Element, error]) *Dataset {
+// with returns a copy of d that reads its elements with another function, which changes them. name
+// is that of the function.
+func (d *Dataset) with(name string, read func(ctx context.Context, epoch int) iter.Seq2[Element, error]) *Dataset {
 	out := *d
-	out.read = read
+	out.read, out.indexed = read, nil
+	if d.indexed != nil {
+		out.why = name
+	}
 	return &out
+}
+
+// ordered is with for a function that only chooses, orders and batches elements. same is the same
+// function of another data set.
+func (d *Dataset) ordered(same func(*Dataset) *Dataset, read func(ctx context.Context, epoch int) iter.Seq2[Element, error]) *Dataset {
+	out := d.with("", read)
+	if in := d.indexed; in != nil {
+		out.indexed = &indexed{columns: in.columns, count: in.count, order: func(p *Dataset) *Dataset { return same(in.order(p)) }}
+	}
+	return out
 }

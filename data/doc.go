@@ -16,5 +16,9 @@
 // With the same seeds the elements have the same order in every run, also with parallel functions.
 // The order of [Dataset.Shuffle] differs from epoch to epoch.
 //
+// [train.Fit] reads the batches in the program and feeds them. With FitOptions.DataOnWorker the
+// rows of slices go to the task of the session once, and the operations of tf.data read the same
+// batches there. Functions of the program and files stay in the program.
+//
 // Errors name the file, and the line or record where there is one.
 package data

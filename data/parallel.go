@@ -10,7 +10,7 @@ import (
 // The function may be called concurrently, must not modify its argument, and returns elements of
 // the given types and shapes; a nil spec is that of d.
 func (d *Dataset) Map(workers int, spec []Spec, f func(Element) (Element, error)) *Dataset {
-	out := d.with(func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
+	out := d.with("Map", func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
 		return func(yield func(Element, error) bool) { mapElements(ctx, d.read, epoch, max(workers, 1), f, yield) }
 	})
 	if spec != nil {
@@ -66,7 +66,7 @@ func mapElements(
 // Prefetch reads up to n elements ahead, on a goroutine of its own, which ends with the loop over
 // the elements.
 func (d *Dataset) Prefetch(n int) *Dataset {
-	return d.with(func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
+	return d.ordered(itself, func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
 		return func(yield func(Element, error) bool) {
 			var running sync.WaitGroup
 			defer running.Wait()
@@ -98,7 +98,7 @@ func (d *Dataset) Cache() *Dataset {
 	var mu sync.Mutex
 	var kept []Element
 	full := false
-	return d.with(func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
+	return d.ordered(func(p *Dataset) *Dataset { return p.Cache() }, func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
 		return func(yield func(Element, error) bool) {
 			mu.Lock()
 			have, ok := kept, full
@@ -124,3 +124,5 @@ func (d *Dataset) Cache() *Dataset {
 		}
 	})
 }
+
+func itself(d *Dataset) *Dataset { return d }

@@ -11,7 +11,7 @@ import (
 // depends on the seed and the epoch.
 func (d *Dataset) Shuffle(buffer int, seed uint64) *Dataset {
 	buffer = max(buffer, 1)
-	return d.with(func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
+	return d.ordered(func(p *Dataset) *Dataset { return p.Shuffle(buffer, seed) }, func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
 		return func(yield func(Element, error) bool) {
 			rng := rand.New(rand.NewPCG(seed, uint64(epoch)))
 			var waiting []Element
@@ -72,7 +72,7 @@ func (d *Dataset) Shard(n, i int) *Dataset {
 
 // Take returns the first n elements.
 func (d *Dataset) Take(n int) *Dataset {
-	out := d.with(func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
+	out := d.ordered(func(p *Dataset) *Dataset { return p.Take(n) }, func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
 		return func(yield func(Element, error) bool) {
 			left := n
 			if left <= 0 {
@@ -103,7 +103,7 @@ func (d *Dataset) Skip(n int) *Dataset {
 
 // filter returns the elements whose positions keep accepts.
 func (d *Dataset) filter(keep func(i int) bool) *Dataset {
-	return d.with(func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
+	return d.ordered(func(p *Dataset) *Dataset { return p.filter(keep) }, func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
 		return func(yield func(Element, error) bool) {
 			i := 0
 			for e, err := range d.read(ctx, epoch) {

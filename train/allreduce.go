@@ -223,7 +223,8 @@ func (r *ring) session(options []weft.SessionOption) ([]weft.SessionOption, erro
 
 // upcoming is a batch and whether another one follows.
 type upcoming struct {
-	batch []tensor.Tensor
+	batch []tensor.Tensor // nil if a worker reads it
+	size  int             // elements
 	more  bool
 }
 
@@ -240,13 +241,13 @@ func lookahead(batches iter.Seq2[[]tensor.Tensor, error], ahead bool) iter.Seq2[
 			if !ahead {
 				held = batch
 			}
-			if held != nil && !yield(upcoming{held, true}, nil) {
+			if held != nil && !yield(upcoming{held, rows(held), true}, nil) {
 				return
 			}
 			held = batch
 		}
 		if held != nil && ahead {
-			yield(upcoming{held, false}, nil)
+			yield(upcoming{held, rows(held), false}, nil)
 		}
 	}
 }

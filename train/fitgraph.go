@@ -25,6 +25,7 @@ type fitting struct {
 	nextEpoch  op.Output // int64, fed to advance
 	advance    *graph.Node
 	sync       *SyncReplicasOptimizer // nil for asynchronous training
+	onWorker   *workerData            // nil if the program reads the training data
 	ring       *ring                  // nil unless the workers have copies of the model
 	assign     []*graph.Node          // set the variables of the model to the values of values
 	values     []op.Output
@@ -59,6 +60,16 @@ func newFitting(m Model, data Dataset, o FitOptions) (*fitting, error) {
 			s = s.WithDeviceFunc(ReplicaDeviceSetter(DeviceSetter{Cluster: c.Spec, WorkerDevice: worker}))
 		}
 	}
+	if o.DataOnWorker {
+		on := f.scope
+		if c := o.Cluster; c != nil {
+			on = on.WithDevice(fmt.Sprintf("/job:worker/task:%d", c.Task))
+		}
+		var err error
+		if f.onWorker, err = newWorkerData(on, data); err != nil {
+			return nil, err
+		}
+	}
 	if err := f.addBatch(s); err != nil {
 		return nil, err
 	}
@@ -91,6 +102,10 @@ func (f *fitting) addBatch(s *op.Scope) error {
 		name := fmt.Sprintf("input_%d", i)
 		if i == len(types)-1 {
 			name = "labels"
+		}
+		if f.onWorker != nil { // validation data is fed
+			f.batch = append(f.batch, op.PlaceholderWithDefault(s.Named(name), f.onWorker.next[i], shapes[i]))
+			continue
 		}
 		f.batch = append(f.batch, op.Placeholder(s.Named(name), t, op.PlaceholderShape(shapes[i])))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"strings"
@@ -44,6 +45,9 @@ func (f *fitting) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if f.onWorker != nil {
+		m.Hooks = append(m.Hooks, f.onWorker)
+	}
 	if f.sync != nil {
 		m.Hooks = append(m.Hooks, f.sync.MakeSessionRunHook(o.chief()))
 	}
@@ -54,6 +58,9 @@ func (f *fitting) run(ctx context.Context) (err error) {
 		err = f.together(ctx)
 	} else {
 		err = f.epochs(ctx)
+	}
+	if f.onWorker != nil {
+		f.onWorker.release(ctx, f.sess)
 	}
 	if err != nil {
 		f.sess.failed = err
@@ -191,14 +198,15 @@ func (f *fitting) trainEpoch(ctx context.Context, epoch int, bar *progress) (map
 	if f.ring != nil {
 		fetches = append(fetches, f.ring.all)
 	}
-	for next, err := range lookahead(f.data.Batches(ctx, epoch), f.ring != nil) {
+	for next, err := range f.upcoming(ctx, epoch) {
 		if err != nil {
 			return nil, fmt.Errorf("epoch %d, batch %d: %w", epoch+1, total.batches+1, err)
 		}
-		batch := next.batch
-		feeds, err := f.feeds(batch)
-		if err != nil {
-			return nil, err
+		feeds := map[graph.Output]tensor.Tensor{}
+		if f.onWorker == nil {
+			if feeds, err = f.feeds(next.batch); err != nil {
+				return nil, err
+			}
 		}
 		if f.ring != nil {
 			maps.Copy(feeds, f.ring.feeds())
@@ -211,7 +219,7 @@ func (f *fitting) trainEpoch(ctx context.Context, epoch int, bar *progress) (map
 		if err != nil {
 			return nil, explain(err, epoch, total.batches)
 		}
-		if err := total.add(batch, out); err != nil {
+		if err := total.add(next, out); err != nil {
 			return nil, fmt.Errorf("epoch %d, batch %d: %w", epoch+1, total.batches, err)
 		}
 		bar.batch(epoch, total)
@@ -238,6 +246,14 @@ func (f *fitting) trainEpoch(ctx context.Context, epoch int, bar *progress) (map
 		return f.ring.share(ctx, sess, total)
 	})
 	return total.values(), err
+}
+
+// upcoming yields the batches of an epoch, or their sizes if a worker reads them.
+func (f *fitting) upcoming(ctx context.Context, epoch int) iter.Seq2[upcoming, error] {
+	if f.onWorker != nil {
+		return f.onWorker.epoch(ctx, f.sess, epoch)
+	}
+	return lookahead(f.data.Batches(ctx, epoch), f.ring != nil)
 }
 
 // feeds returns the feeds of a batch.
@@ -276,7 +292,7 @@ func (f *fitting) evaluate(ctx context.Context, sess Session, epoch int) (map[st
 		if err != nil {
 			return nil, explain(err, epoch, total.batches)
 		}
-		total.sum(batch, out)
+		total.sum(rows(batch), out)
 	}
 	if total.batches == 0 {
 		return nil, status.InvalidArgumentf("train: the validation data has no batches")
@@ -356,9 +372,9 @@ func newTotals(metrics []Metric) *totals {
 }
 
 // add adds the results of a training step. It fails if the loss is not a finite number.
-func (t *totals) add(batch, out []tensor.Tensor) error {
-	loss := float64(tensor.Value[float32](&out[0]))
-	t.sum(batch, out)
+func (t *totals) add(u upcoming, out []tensor.Tensor) error {
+	loss, batch := float64(tensor.Value[float32](&out[0])), u.batch
+	t.sum(u.size, out)
 	if !math.IsNaN(loss) && !math.IsInf(loss, 0) {
 		return nil
 	}
@@ -380,9 +396,17 @@ func finite(values []float32) bool {
 	return true
 }
 
+// rows returns the number of elements of a batch.
+func rows(batch []tensor.Tensor) int {
+	if len(batch) == 0 || batch[len(batch)-1].Rank() == 0 {
+		return 0
+	}
+	return batch[len(batch)-1].Dim(0)
+}
+
 // sum adds the results of a batch: the loss and the sums of the metrics.
-func (t *totals) sum(batch, out []tensor.Tensor) {
-	n := float64(batch[len(batch)-1].Dim(0))
+func (t *totals) sum(size int, out []tensor.Tensor) {
+	n := float64(size)
 	t.loss += n * float64(tensor.Value[float32](&out[0]))
 	t.count += n
 	t.batches++

@@ -16,7 +16,7 @@ func TestProgressBar(t *testing.T) {
 	}
 	p.terminal = true
 	total := newTotals(nil)
-	total.sum([]tensor.Tensor{tensor.Vector[float32](1, 2)}, []tensor.Tensor{tensor.Scalar[float32](0.25)})
+	total.sum(2, []tensor.Tensor{tensor.Scalar[float32](0.25)})
 	p.batch(0, total)
 	p.batch(0, total) // too early for another update
 	p.epoch(Epoch{Epoch: 1, Seconds: 2, Values: map[string]float64{"val_loss": 2, "accuracy": 0.5, "loss": 1}})
