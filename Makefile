@@ -119,6 +119,10 @@ fmt: $(GOLANGCI_LINT) ## Format the Go code
 generate: ## Regenerate committed code and documents
 	$(GO) generate $(PKG)
 
+.PHONY: ptx
+ptx: ## Compile the kernels for NVIDIA GPUs again (WEFT_NVRTC=libnvrtc.so of CUDA 11.8; no GPU is needed)
+	CGO_ENABLED=0 $(GO) run -tags gpu ./internal/gpu/source/makeptx internal/gpu/source/ptx
+
 .PHONY: checkgenerate
 checkgenerate: ## Fail when committed generated files are not current
 	@mkdir -p .tmp

@@ -176,12 +176,13 @@ func (m *maker) reduce() {
 			continue
 		}
 		x, y := m.positive(t, a*r*b), out(pick(splits > 1, partial, t), a*splits*b)
+		rel := sumTolerance(t) * pick(m.program.Name == "prod", float64(r), 1) // each factor rounds
 		c := count[m.program.Name == "sum" && splits == 1]
 		if b == 1 {
-			m.group(shapeText(s[:]...), [3]int{3, 1, 1}, [3]int{256, 1, 1}, 1, y, x, a, r, int32(splits), c).Rel = sumTolerance(t)
+			m.group(shapeText(s[:]...), [3]int{3, 1, 1}, [3]int{256, 1, 1}, 1, y, x, a, r, int32(splits), c).Rel = rel
 			continue
 		}
-		m.group(shapeText(s[:]...), [3]int{3, 1, 1}, [3]int{32, 8, 1}, 1, y, x, a, r, b, int32(splits), c).Rel = sumTolerance(t)
+		m.group(shapeText(s[:]...), [3]int{3, 1, 1}, [3]int{32, 8, 1}, 1, y, x, a, r, b, int32(splits), c).Rel = rel
 	}
 	if m.is("_cols") {
 		m.group("one", [3]int{1, 1, 1}, [3]int{32, 8, 1}, 1, out(t, 2), m.positive(t, 2), int64(1), int64(1), int64(2), int32(1), int64(-1))

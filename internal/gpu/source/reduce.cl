@@ -123,7 +123,8 @@
 #define HIGHEST_u16 65535
 #define HIGHEST_u32 0xffffffffu
 #define HIGHEST_u64 (~(u64)0)
-// ARG finds the first position of the largest or smallest element of [a, r, b] along r.
+// ARG finds the first position of the largest or smallest element of [a, r, b] along r. NaN counts
+// only if there is nothing else.
 // NAME_rows has a group per output, NAME_cols an item.
 #define ARG(name, T, O, better)                                                            \
   KERNEL name##_rows(OUT(O, y), IN(S_##T, x), i64 a, i64 r, i64 b) {                       \
@@ -138,7 +139,7 @@
       C p = 0;                                                                             \
       for (i64 k = me; k < r; k += GROUP) {                                                \
         C q = LD_##T(x, base + k * b);                                                     \
-        if (at < 0 || (better)) {                                                          \
+        if (at < 0 || (better) || (p != p && q == q)) {                                                          \
           p = q;                                                                           \
           at = k;                                                                          \
         }                                                                                  \
@@ -151,7 +152,7 @@
           p = value[me];                                                                   \
           C q = value[me + d];                                                             \
           i64 i = place[me], j = place[me + d];                                            \
-          if (i < 0 || (better) || (p == q && j < i)) {                                    \
+          if (i < 0 || (better) || (p != p && q == q) || (p == q && j < i)) {                                    \
             value[me] = q;                                                                 \
             place[me] = j;                                                                 \
           }                                                                                \
@@ -171,7 +172,7 @@
       C p = LD_##T(x, base);                                                               \
       for (i64 k = 1; k < r; k++) {                                                        \
         C q = LD_##T(x, base + k * b);                                                     \
-        if (better) {                                                                      \
+        if ((better) || (p != p && q == q)) {                                              \
           p = q;                                                                           \
           at = k;                                                                          \
         }                                                                                  \

@@ -48,6 +48,18 @@ type Program struct {
 // Text returns the whole program.
 func (p *Program) Text() string { return dialect() + p.head + p.line + "\n" }
 
+// ptx returns a program for NVIDIA GPUs. It is set in programs with drivers for them.
+var ptx func(p *Program) string
+
+// PTX returns the program in NVIDIA's assembly language, or an empty text if this program was built
+// without it.
+func (p *Program) PTX() string {
+	if ptx == nil {
+		return ""
+	}
+	return ptx(p)
+}
+
 var dialect = sync.OnceValue(func() string { return read("dialect.h") })
 
 func read(name string) string {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -36,5 +37,27 @@ func TestBrokenFiles(t *testing.T) {
 		if err := l.parse("broken", text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
+	}
+}
+
+// TestPTXIsCurrent fails after a change of a kernel until "make ptx" has
+// compiled it, which needs NVRTC and no GPU.
+func TestPTXIsCurrent(t *testing.T) {
+	made, err := os.ReadFile("ptx/" + SumsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(made) != Sums() {
+		t.Errorf("the PTX was made from other sources: run make ptx")
+	}
+}
+
+func TestSplitPTX(t *testing.T) {
+	head, kernels, err := splitPTX("//\n.version 7.8\n\n.visible .entry a(\n)\n{\n\tret;\n}\n\t// .globl b\n.visible .entry b(\n)\n{\nL:\n}\n")
+	if err != nil || head != "//\n.version 7.8\n\n\t// .globl b\n" || kernels["a"] != ".visible .entry a(\n)\n{\n\tret;\n}\n" || len(kernels) != 2 {
+		t.Errorf("head %q, kernels %q, %v", head, kernels, err)
+	}
+	if _, _, err := splitPTX(".visible .entry a("); err == nil {
+		t.Error("a kernel without end is accepted")
 	}
 }

@@ -85,7 +85,7 @@ func position[S, C number](e elem[S, C], name string, better func(p, q C) bool) 
 			base, at := g/b*r*b+g%b, int64(0)
 			p := e.load(x[base])
 			for k := int64(1); k < r; k++ {
-				if q := e.load(x[base+k*b]); better(p, q) {
+				if q := e.load(x[base+k*b]); better(p, q) || p != p && q == q {
 					p, at = q, k
 				}
 			}

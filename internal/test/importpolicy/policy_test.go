@@ -19,7 +19,7 @@ var groups = [][]string{
 	{"internal/gpu/driver", "internal/gpu/hostgpu", "internal/gpu/pool", "internal/gpu/source"},
 	{"internal/gpu/dl", "internal/gpu/nvrtc", "internal/gpu/drivertest"},
 	{"internal/gpu/cuda", "internal/gpu/opencl"},
-	{"internal/gpu/drivers", "internal/gpu/nvrtc/*"},
+	{"internal/gpu/drivers", "internal/gpu/nvrtc/*", "internal/gpu/source/makeptx"},
 	{"graph", "kernel"},
 	{"internal/numeric/*"},
 	{"internal/opkit/*", "internal/gpu/twins", "internal/gpu/cases"},
