@@ -35,6 +35,7 @@ import (
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/sys/observe"
+	"github.com/weft-ml/weft/internal/sys/scalars"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -185,6 +186,7 @@ type Device struct {
 	Files       *fileio.FS       // files that operations may use; nil for all
 	Policy      *Policy          // operations that the task runs; nil for all
 	Observer    observe.Observer // is notified of nodes and checkpoints; may be nil
+	Scalars     *scalars.Board   // gets the numbers of summary operations; may be nil
 }
 
 // Step is one run of a graph. All its kernels share it.

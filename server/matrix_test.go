@@ -91,7 +91,7 @@ func (m *matrix) request(path string) any {
 	case "ReleaseCallable":
 		return &pb.ReleaseCallableRequest{SessionHandle: m.session}
 	case "GetStatus", "GetTask", "GetCluster", "GetTopChannels", "GetServers", "GetServer", "GetServerSockets", "GetChannel", "GetSubchannel", "GetSocket",
-		"ServerReflectionInfo", "Record", "GetLog", "SetLogLevel":
+		"ServerReflectionInfo", "Record", "GetLog", "SetLogLevel", "GetGraph", "GetScalars":
 		return &pb.GetStatusRequest{} // any empty message
 	case "CloseSessions":
 		return &pb.CloseSessionsRequest{Handle: m.session}

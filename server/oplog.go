@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/weft-ml/weft/internal/inspect/logging"
 	"github.com/weft-ml/weft/internal/proto/pb"
@@ -47,31 +46,11 @@ func (i *inspection) GetLog(ctx context.Context, req *pb.GetLogRequest) (*pb.Log
 
 // clusterLog asks all tasks for their lines, and returns them in the order of time.
 func (i *inspection) clusterLog(ctx context.Context, req *pb.GetLogRequest) (*pb.Log, error) {
-	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
-	defer cancel()
-	out := &pb.Log{Missing: map[string]string{}}
-	var mu sync.Mutex // guards out
-	var all sync.WaitGroup
-	for _, task := range i.server.def.Cluster.Tasks() {
-		all.Go(func() {
-			var lines *pb.Log
-			var err error
-			if task == i.server.def.Self() {
-				lines, err = i.GetLog(ctx, req)
-			} else if w, failed := i.peers.Worker(task); failed != nil {
-				err = failed
-			} else {
-				lines, err = w.GetLog(ctx, req)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				out.Missing[task.String()] = err.Error()
-			}
-			out.Lines = append(out.Lines, lines.GetLines()...)
-		})
-	}
-	all.Wait()
+	out := &pb.Log{}
+	out.Missing = i.askAll(ctx, func(ctx context.Context, t inspected) (func(), error) {
+		lines, err := t.GetLog(ctx, req)
+		return func() { out.Lines = append(out.Lines, lines.GetLines()...) }, err
+	})
 	slices.SortStableFunc(out.Lines, func(a, b *pb.LogLine) int { return cmp.Compare(a.GetTimeNanos(), b.GetTimeNanos()) })
 	out.Lines = out.Lines[max(0, len(out.Lines)-maxAnswerLines):]
 	return out, nil

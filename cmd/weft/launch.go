@@ -17,7 +17,6 @@ import (
 	"github.com/weft-ml/weft/cmd/weft/internal/launch"
 	"github.com/weft-ml/weft/cmd/weft/internal/settings"
 	"github.com/weft-ml/weft/cmd/weft/internal/slurm"
-	"github.com/weft-ml/weft/internal/inspect/logging"
 )
 
 // launchFlags are the flags of weft launch.
@@ -128,7 +127,7 @@ func (f *launchFlags) run(cmd *cobra.Command, args []string) error {
 	ctx := context.WithoutCancel(cmd.Context())
 	code, err := launch.Run(ctx, launch.Config{
 		Layout: layout, Tasks: tasks, Host: f.host, Machines: machines, FirstPort: f.firstPort, Command: args,
-		Server: append(server, f.serverFlags...), ServerEnv: logFormat(cmd.OutOrStdout()),
+		Server: append(server, f.serverFlags...), ServerEnv: serverLogFormat(cmd.OutOrStdout()),
 		LogDir: dir, MaxRestarts: f.restarts, DrainTimeout: f.drain, Out: cmd.OutOrStdout(),
 	}, signals)
 	if err != nil {
@@ -151,12 +150,12 @@ func (f *launchFlags) machines() (launch.Machines, error) {
 	return slurm.FromEnvironment(os.Getenv, f.srunFlags)
 }
 
-// logFormat returns the variable for the format of the servers' logs, whose lines the launcher
-// prints: servers themselves write to no terminal.
-func logFormat(out io.Writer) []string {
+// serverLogFormat returns the variable for the format of the servers' logs, whose lines the
+// launcher prints: servers themselves write to no terminal.
+func serverLogFormat(out io.Writer) []string {
 	name := settings.Variable("log-format")
 	if os.Getenv(name) != "" {
 		return nil
 	}
-	return []string{name + "=" + string(logging.Auto.For(out))}
+	return []string{name + "=" + string(logAuto.of(out))}
 }

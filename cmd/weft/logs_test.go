@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -90,5 +91,20 @@ func TestCloseSessionsArguments(t *testing.T) {
 		if err := cmd.ExecuteContext(t.Context()); exitStatus(err) != exitUsage {
 			t.Errorf("%v: %v", args, err)
 		}
+	}
+}
+
+func TestLogFormats(t *testing.T) {
+	var f logFormat
+	for _, text := range []string{"auto", "text", "json"} {
+		if err := f.Set(text); err != nil || f.String() != text {
+			t.Errorf("%s: %v, %v", text, f, err)
+		}
+	}
+	if f.Set("xml") == nil {
+		t.Error("xml is a format")
+	}
+	if got := logAuto.of(&bytes.Buffer{}); got != logJSON {
+		t.Errorf("a buffer gets %s", got)
 	}
 }

@@ -298,7 +298,7 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		return err
 	}
 	f.announce(cmd, s, def)
-	if f.log.format.For(cmd.ErrOrStderr()) == logging.Text {
+	if f.log.format.of(cmd.ErrOrStderr()) == logText {
 		logStarted(cmd.ErrOrStderr(), s)
 	} else {
 		slog.New(logging.Fields(lines)).Info("Started server with target: "+startedTarget(s), "task", s.Task())

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weft-ml/weft/cluster"
-	"github.com/weft-ml/weft/internal/inspect/logging"
 	"github.com/weft-ml/weft/server"
 )
 
@@ -36,7 +35,7 @@ func rootFor(program string, args []string) *cobra.Command {
 }
 
 func newTensorFlowServer() *cobra.Command {
-	f := serverFlags{announce: announceTensorFlow, ops: opFlags{set: "all"}, files: fileFlags{sandbox: "off", names: 100_000, calls: 64}, log: logFlags{format: logging.Text}}
+	f := serverFlags{announce: announceTensorFlow, ops: opFlags{set: "all"}, files: fileFlags{sandbox: "off", names: 100_000, calls: 64}, log: logFlags{format: logText}}
 	f.log.level.LevelVar.Set(slog.LevelWarn)
 	cmd := &cobra.Command{
 		Use:   tensorFlowServer + " --cluster_spec=SPEC --job_name=NAME --task_id=ID",

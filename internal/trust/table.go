@@ -142,6 +142,8 @@ var Methods = []Method{
 	{inspection + "GetLog", [NumRoles]Rule{Never, Always, Always, Always, Never}, ""},
 	{inspection + "SetLogLevel", [NumRoles]Rule{Never, Never, Always, Never, Never}, ""},
 	{inspection + "CloseSessions", [NumRoles]Rule{Own, Never, Always, Never, Never}, ""},
+	{inspection + "GetGraph", [NumRoles]Rule{Never, Always, Always, Always, Never}, ""},
+	{inspection + "GetScalars", [NumRoles]Rule{Never, Always, Always, Always, Never}, ""},
 	{channelz + "GetTopChannels", [NumRoles]Rule{Never, Never, Always, Always, Never}, ""},
 	{channelz + "GetServers", [NumRoles]Rule{Never, Never, Always, Always, Never}, ""},
 	{channelz + "GetServer", [NumRoles]Rule{Never, Never, Always, Always, Never}, ""},

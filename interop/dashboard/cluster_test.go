@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -33,7 +34,7 @@ func startCluster(t *testing.T, sizes map[string]int) map[cluster.Task]*server.S
 	out := map[cluster.Task]*server.Server{}
 	for task, l := range listeners {
 		s, err := server.New(cluster.ServerDef{Cluster: spec, Job: task.Job, Task: task.Index}, server.WithListener(l),
-			server.WithHTTP("127.0.0.1:0"), server.WithLogger(slog.New(slog.DiscardHandler)))
+			server.WithHTTP("127.0.0.1:0"), server.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,9 +51,15 @@ func startCluster(t *testing.T, sizes map[string]int) map[cluster.Task]*server.S
 	return out
 }
 
-// newProgram opens a session at worker/0, with a variable and an empty queue on ps/0. train runs a
-// step; hang runs one that waits for the queue.
-func newProgram(t *testing.T, worker *server.Server) (train, hang func(context.Context) error) {
+// program runs steps of one session.
+type program struct {
+	train func(context.Context) error // a step, which reports a loss
+	hang  func(context.Context) error // a step that waits for an empty queue
+	fail  func(context.Context) error // a step that fails on ps/0
+}
+
+// newProgram opens a session at worker/0, with a variable and an empty queue on ps/0.
+func newProgram(t *testing.T, worker *server.Server) program {
 	t.Helper()
 	root := op.NewScope()
 	ps, compute := root.WithDevice("/job:ps/task:0"), root.WithDevice("/job:worker/task:0")
@@ -60,8 +67,13 @@ func newProgram(t *testing.T, worker *server.Server) (train, hang func(context.C
 	start := op.Fill(ps, op.Const(ps, []int32{300, 300}), op.Const(ps, float32(1)))
 	assign := op.AssignVariableOp(ps, weights, start)
 	value := op.ReadVariableOp(ps, weights, tensor.Float32)
-	product := op.MatMul(compute, value, value)
-	update := op.AssignAddVariableOp(ps, weights, op.Mul(compute, product, op.Const(compute, float32(1e-12))))
+	hidden := compute.SubScope("hidden")
+	product := op.MatMul(hidden, value, value)
+	update := op.AssignAddVariableOp(ps, weights, op.Mul(hidden, product, op.Const(hidden, float32(1e-9))))
+	losses := compute.SubScope("loss")
+	loss := op.Mean(losses, product, op.Const(losses, []int32{0, 1}))
+	report := op.ScalarSummary(losses, op.Const(losses, "loss"), loss)
+	broken := op.CheckNumericsV2(ps.SubScope("check"), op.Log(ps, op.Const(ps, float32(-1))), "the logarithm")
 	samples := op.FIFOQueueV2(ps, []tensor.DType{tensor.Float32}, op.FIFOQueueV2SharedName("samples"))
 	next := op.QueueDequeueV2(ps, samples, []tensor.DType{tensor.Float32})
 	blocked := op.Identity(compute, next[0])
@@ -77,12 +89,13 @@ func newProgram(t *testing.T, worker *server.Server) (train, hang func(context.C
 	if err := s.Exec(t.Context(), nil, assign); err != nil {
 		t.Fatal(err)
 	}
-	train = func(ctx context.Context) error { return s.Exec(ctx, nil, update) }
-	hang = func(ctx context.Context) error {
-		_, err := s.Fetch(ctx, nil, blocked)
-		return err
+	fetch := func(o op.Output) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := s.Fetch(ctx, nil, o)
+			return err
+		}
 	}
-	return train, hang
+	return program{func(ctx context.Context) error { return s.Exec(ctx, nil, update, report.Node) }, fetch(blocked), fetch(broken)}
 }
 
 // repeat runs steps until the test ends.

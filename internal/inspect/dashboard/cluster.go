@@ -28,6 +28,17 @@ type (
 		Sessions       []sessionState  `json:"sessions"`
 		WorkerSessions int64           `json:"workerSessions"`
 		Resources      []resourceState `json:"resources"`
+		Failures       []failureState  `json:"failures"`
+	}
+	// failureState is an error of one or more steps.
+	failureState struct {
+		Last    int64  `json:"last"` // ms since 1970
+		Count   int64  `json:"count"`
+		Session string `json:"session"`
+		Step    string `json:"step"`
+		Code    string `json:"code"`
+		Message string `json:"message"`
+		Task    string `json:"task"` // on which it arose; "" if on none
 	}
 	sessionState struct {
 		Handle string      `json:"handle"`
@@ -68,7 +79,12 @@ func clusterOf(info *pb.ClusterInfo, self string) clusterState {
 			Name: cluster.ShortName(t.GetName()), Address: t.GetAddress(), Error: t.GetError(), Weft: about != nil, Version: about.GetVersion(),
 			Host: about.GetHost(), PID: about.GetPid(), Uptime: about.GetUptimeSeconds(), Memory: about.GetMemoryBytes(),
 			Devices:  append(append([]string{}, about.GetDevices()...), t.GetDevices()...),
-			Sessions: []sessionState{}, WorkerSessions: about.GetWorkerSessions(), Resources: []resourceState{},
+			Sessions: []sessionState{}, WorkerSessions: about.GetWorkerSessions(), Resources: []resourceState{}, Failures: []failureState{},
+		}
+		for _, f := range about.GetFailures() {
+			task.Failures = append(task.Failures, failureState{
+				f.GetLastNanos() / 1e6, f.GetCount(), f.GetSession(), strconv.FormatInt(f.GetStep(), 10), f.GetCode(), f.GetMessage(), shortName(f.GetTask()),
+			})
 		}
 		for _, s := range about.GetSessions() {
 			task.Sessions = append(task.Sessions, sessionOf(s))
@@ -93,4 +109,12 @@ func sessionOf(s *pb.SessionInfo) sessionState {
 		out.Steps = append(out.Steps, step)
 	}
 	return out
+}
+
+// shortName returns "ps/0" for the name of a task, and "" for "".
+func shortName(task string) string {
+	if task == "" {
+		return ""
+	}
+	return cluster.ShortName(task)
 }

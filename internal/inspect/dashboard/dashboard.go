@@ -1,9 +1,10 @@
 // Package dashboard shows a cluster in a browser: its tasks, sessions and running steps with what
-// they wait for, variables and queues, and a timeline on request.
+// they wait for, recent errors, variables and queues, placed graphs, the course of scalar
+// summaries, the log, and a timeline on request.
 //
-// The page is one file of JavaScript, compiled from the TypeScript in app/ by cmd/internal/bundle
-// ("make dashboard"). It asks the task that serves it for the state of the cluster, which the task
-// collects as for "weft status".
+// The page is one file of JavaScript, compiled from the TypeScript in app/ by
+// interop/dashboard/bundle ("make dashboard"). It asks the task that serves it for the state of the
+// cluster, which the task collects as for "weft status".
 package dashboard
 
 import (
@@ -38,6 +39,9 @@ var static embed.FS
 type Cluster interface {
 	GetCluster(context.Context, *pb.GetClusterRequest) (*pb.ClusterInfo, error)
 	RecordCluster(context.Context, *pb.RecordClusterRequest) (*pb.ClusterRecording, error)
+	GetLog(context.Context, *pb.GetLogRequest) (*pb.Log, error)
+	GetGraph(context.Context, *pb.GetGraphRequest) (*pb.PlacedGraph, error)
+	GetScalars(context.Context, *pb.GetScalarsRequest) (*pb.Scalars, error)
 }
 
 // Dashboard serves the pages below /dashboard/.

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -30,6 +31,20 @@ func (f *fake) GetCluster(context.Context, *pb.GetClusterRequest) (*pb.ClusterIn
 func (f *fake) RecordCluster(_ context.Context, req *pb.RecordClusterRequest) (*pb.ClusterRecording, error) {
 	f.recorded = req
 	return &pb.ClusterRecording{Tasks: []*pb.RecordedTask{{Name: "/job:ps/replica:0/task:0", Error: "busy"}}}, f.err
+}
+
+func (f *fake) GetLog(_ context.Context, req *pb.GetLogRequest) (*pb.Log, error) {
+	line := &pb.LogLine{TimeNanos: 3e9, Level: "warn", Message: req.GetLevel(), Fields: []*pb.LogField{{Name: "peer", Value: "a"}}}
+	return &pb.Log{Lines: []*pb.LogLine{line}, Missing: map[string]string{"/job:ps/replica:0/task:1": "stopped"}}, f.err
+}
+
+func (f *fake) GetGraph(_ context.Context, req *pb.GetGraphRequest) (*pb.PlacedGraph, error) {
+	return &pb.PlacedGraph{Devices: []string{req.GetTask()}, Ops: []string{req.GetSession()}, Nodes: []*pb.PlacedNode{{Name: "a"}, {Name: "b", Inputs: []int32{0}}}}, f.err
+}
+
+func (f *fake) GetScalars(context.Context, *pb.GetScalarsRequest) (*pb.Scalars, error) {
+	series := &pb.ScalarSeries{Task: "/job:ps/replica:0/task:1", Tag: "loss", TimesNanos: []int64{15e8, 2e9}, Steps: []int64{1, 2}, Values: []float64{0.5, math.NaN()}}
+	return &pb.Scalars{Series: []*pb.ScalarSeries{series, {Task: "/job:ps/replica:0/task:0", Tag: "loss"}}}, f.err
 }
 
 func get(t *testing.T, h http.HandlerFunc, method, path, body string) *httptest.ResponseRecorder {
@@ -81,6 +96,35 @@ func TestCluster(t *testing.T) {
 	f.err = status.Unavailablef("the task is shutting down")
 	if w := get(t, d.ServeCluster, "GET", "/dashboard/api/cluster", ""); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "shutting down") {
 		t.Errorf("an error: %d %s", w.Code, w.Body)
+	}
+}
+
+// The data of the other pages.
+func TestPages(t *testing.T) {
+	f := &fake{}
+	d := &Dashboard{Cluster: f, Self: "ps/0"}
+	for _, tt := range []struct {
+		handler http.HandlerFunc
+		path    string
+		code    int
+		want    string
+	}{
+		{d.ServeLog, "log?level=info", 200, `{"lines":[{"time":3000,"level":"warn","message":"info","fields":[["peer","a"]]}],"missing":{"ps/1":"stopped"}}`},
+		{d.ServeLog, "log?lines=x", 400, `the number of lines "x"`},
+		{d.ServeGraph, "graph?task=ps/0&session=abc", 200, `{"devices":["/job:ps/replica:0/task:0"],"ops":["abc"],"nodes":[["a",0,0,[],[]],["b",0,0,[0],[]]]}`},
+		{d.ServeGraph, "graph?task=ps&session=abc", 400, `the task "ps": want JOB/INDEX`},
+		{d.ServeScalars, "scalars", 200, `[{"task":"ps/0","tag":"loss","times":[],"steps":[],"values":[]},` +
+			`{"task":"ps/1","tag":"loss","times":[1.5,2],"steps":[1,2],"values":[0.5,null]}]`},
+	} {
+		w := get(t, tt.handler, "GET", "/dashboard/api/"+tt.path, "")
+		if w.Code != tt.code || !strings.HasPrefix(w.Body.String(), tt.want) {
+			t.Errorf("%s: %d %s", tt.path, w.Code, w.Body)
+		}
+		f.err = status.Unavailablef("gone")
+		if w := get(t, tt.handler, "GET", "/dashboard/api/"+tt.path, ""); tt.code == 200 && w.Code != http.StatusServiceUnavailable {
+			t.Errorf("%s: %d %s", tt.path, w.Code, w.Body)
+		}
+		f.err = nil
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package logging has the forms of the log, the names of its fields, and the last lines for people
+// Package logging has the levels of the log, the names of its fields, and the last lines for people
 // who ask a task for them.
 //
 // All lines of a task have the same names for the same things: "task" is the task that writes the
@@ -8,61 +8,10 @@ package logging
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"strings"
-
-	"golang.org/x/term"
 )
-
-// A Format is the form of the lines.
-type Format string
-
-// The formats.
-const (
-	Auto Format = "auto" // Text on a terminal, JSON elsewhere
-	Text Format = "text"
-	JSON Format = "json"
-)
-
-// String implements pflag.Value.
-func (f *Format) String() string { return string(*f) }
-
-// Type implements pflag.Value.
-func (f *Format) Type() string { return "format" }
-
-// Set implements pflag.Value.
-func (f *Format) Set(text string) error {
-	switch *f = Format(text); *f {
-	case Auto, Text, JSON:
-		return nil
-	}
-	return errors.New("must be auto, text or json")
-}
-
-// For returns the format of a writer: Text or JSON.
-func (f Format) For(w io.Writer) Format {
-	if f == Text || f == JSON {
-		return f
-	}
-	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		return Text
-	}
-	return JSON
-}
-
-// NewHandler returns a handler that writes lines of a format and of at least a level. [Fields]
-// gives them the names of this package.
-func NewHandler(w io.Writer, f Format, level slog.Leveler) slog.Handler {
-	options := &slog.HandlerOptions{Level: level}
-	if f.For(w) == Text {
-		return slog.NewTextHandler(w, options)
-	}
-	return slog.NewJSONHandler(w, options)
-}
 
 // ParseLevel returns the level of a name: debug, info, warn or error.
 func ParseLevel(name string) (slog.Level, error) {

@@ -56,7 +56,7 @@ func TestHandlers(t *testing.T) {
 	var out bytes.Buffer
 	slogtest.Run(t, func(*testing.T) slog.Handler {
 		out.Reset()
-		return Fields(new(Tail).Handler(NewHandler(&out, JSON, slog.LevelInfo)))
+		return Fields(new(Tail).Handler(slog.NewJSONHandler(&out, nil)))
 	}, func(t *testing.T) map[string]any {
 		var v map[string]any
 		if err := json.Unmarshal(out.Bytes(), &v); err != nil {
@@ -105,19 +105,7 @@ func TestAtLeast(t *testing.T) {
 	}
 }
 
-func TestFormats(t *testing.T) {
-	var f Format
-	for _, text := range []string{"auto", "text", "json"} {
-		if err := f.Set(text); err != nil || f.String() != text {
-			t.Errorf("%s: %v, %v", text, f, err)
-		}
-	}
-	if f.Set("xml") == nil {
-		t.Error("xml is a format")
-	}
-	if got := Auto.For(&bytes.Buffer{}); got != JSON {
-		t.Errorf("a buffer gets %s", got)
-	}
+func TestLevels(t *testing.T) {
 	var l Level
 	for _, name := range []string{"debug", "info", "warn", "error"} {
 		if err := l.Set(name); err != nil || l.String() != name {

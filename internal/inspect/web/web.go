@@ -128,6 +128,9 @@ func (c Config) dashboard() []page {
 	return []page{
 		{"GET /dashboard/", trust.Dashboard, "the cluster in a browser", c.Dashboard.ServeFiles},
 		{"GET /dashboard/api/cluster", trust.Dashboard, "", c.Dashboard.ServeCluster},
+		{"GET /dashboard/api/log", trust.Dashboard, "", c.Dashboard.ServeLog},
+		{"GET /dashboard/api/graph", trust.Dashboard, "", c.Dashboard.ServeGraph},
+		{"GET /dashboard/api/scalars", trust.Dashboard, "", c.Dashboard.ServeScalars},
 		{"POST /dashboard/api/recordings", trust.Recordings, "", c.Dashboard.ServeRecording},
 	}
 }

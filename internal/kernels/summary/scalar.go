@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/scalars"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -16,7 +17,7 @@ func init() {
 		Name: "ScalarSummary", Doc: "Creates a summary of numbers, each under the tag at the same position.",
 		In: []string{"tags: string", "values: T"}, Out: []string{"summary: string"}, Attrs: []string{"T: realnumbertype"},
 		Shape: opdef.ScalarShape,
-	}, scalars)
+	}, scalarSummary)
 	registerReal(opdef.Def{
 		Name: "HistogramSummary", Doc: "Creates a histogram summary.",
 		In: []string{"tag: string", "values: T"}, Out: []string{"summary: string"}, Attrs: []string{"T: realnumbertype = float"},
@@ -24,7 +25,7 @@ func init() {
 	}, histogram)
 }
 
-func scalars(ctx *kernel.Context) error {
+func scalarSummary(ctx *kernel.Context) error {
 	tags, values := ctx.Input(0), ctx.Input(1)
 	names := tensor.Values[string](tags)
 	if !tags.Shape().Equal(values.Shape()) {
@@ -41,6 +42,7 @@ func scalars(ctx *kernel.Context) error {
 	out := membudget.Make[summary.Value](len(vals))
 	for i, v := range vals {
 		out[i] = summary.Value{Tag: names[i], Data: float32(v)}
+		ctx.Device.Scalars.Add(names[i], scalars.NoStep, v)
 	}
 	return result(ctx, out...)
 }

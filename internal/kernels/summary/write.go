@@ -2,6 +2,7 @@ package summary
 
 import (
 	"math"
+	"strings"
 
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/kernel"
@@ -100,7 +101,19 @@ func writeTensor(ctx *kernel.Context, w *writer) error {
 	if err := v.SetMetadata([]byte(metadata)); err != nil {
 		return err
 	}
+	showScalar(ctx, step, tag, metadata)
 	return w.Add(step, v)
+}
+
+// scalarPlugin is the name of TensorBoard's plugin in the metadata of tf.summary.scalar, with its
+// tag and length in the message.
+const scalarPlugin = "\x0a\x07scalars"
+
+// showScalar makes the number of tf.summary.scalar visible to those who look at the task.
+func showScalar(ctx *kernel.Context, step int64, tag, metadata string) {
+	if t := ctx.Input(2); t.DType() == tensor.Float32 && t.NumElements() == 1 && strings.Contains(metadata, scalarPlugin) {
+		ctx.Device.Scalars.Add(tag, step, float64(tensor.Values[float32](t)[0]))
+	}
 }
 
 func writeRaw(ctx *kernel.Context, w *writer) error {
@@ -141,6 +154,7 @@ func writeScalar(ctx *kernel.Context, w *writer) error {
 	if len(vals) == 0 {
 		return status.InvalidArgumentf("value must be scalar, got shape %v", ctx.Input(3).Shape())
 	}
+	ctx.Device.Scalars.Add(tag, step, vals[0])
 	return w.Add(step, summary.Value{Tag: tag, Data: float32(vals[0])})
 }
 

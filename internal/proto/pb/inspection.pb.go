@@ -74,8 +74,10 @@ type TaskInfo struct {
 	// Sessions of all masters in which the task takes part.
 	WorkerSessions int64           `protobuf:"varint,9,opt,name=worker_sessions,json=workerSessions,proto3" json:"worker_sessions,omitempty"`
 	Resources      []*ResourceInfo `protobuf:"bytes,10,rep,name=resources,proto3" json:"resources,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Recent errors of steps whose master is the task, the one seen last first.
+	Failures      []*FailureInfo `protobuf:"bytes,11,rep,name=failures,proto3" json:"failures,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskInfo) Reset() {
@@ -178,6 +180,117 @@ func (x *TaskInfo) GetResources() []*ResourceInfo {
 	return nil
 }
 
+func (x *TaskInfo) GetFailures() []*FailureInfo {
+	if x != nil {
+		return x.Failures
+	}
+	return nil
+}
+
+// Equal errors of the steps of one session.
+type FailureInfo struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	FirstNanos int64                  `protobuf:"varint,1,opt,name=first_nanos,json=firstNanos,proto3" json:"first_nanos,omitempty"`
+	LastNanos  int64                  `protobuf:"varint,2,opt,name=last_nanos,json=lastNanos,proto3" json:"last_nanos,omitempty"`
+	Count      int64                  `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	// The first characters of the handle.
+	Session string `protobuf:"bytes,4,opt,name=session,proto3" json:"session,omitempty"`
+	// The last step that has failed.
+	Step    int64  `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`
+	Code    string `protobuf:"bytes,6,opt,name=code,proto3" json:"code,omitempty"`
+	Message string `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"`
+	// The task on which the error arose; empty if it is no error of a task, such as a deadline.
+	Task          string `protobuf:"bytes,8,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FailureInfo) Reset() {
+	*x = FailureInfo{}
+	mi := &file_weft_v1_inspection_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FailureInfo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FailureInfo) ProtoMessage() {}
+
+func (x *FailureInfo) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_inspection_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FailureInfo.ProtoReflect.Descriptor instead.
+func (*FailureInfo) Descriptor() ([]byte, []int) {
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *FailureInfo) GetFirstNanos() int64 {
+	if x != nil {
+		return x.FirstNanos
+	}
+	return 0
+}
+
+func (x *FailureInfo) GetLastNanos() int64 {
+	if x != nil {
+		return x.LastNanos
+	}
+	return 0
+}
+
+func (x *FailureInfo) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *FailureInfo) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
+func (x *FailureInfo) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *FailureInfo) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *FailureInfo) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *FailureInfo) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
 type SessionInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The first characters of the handle, enough to recognize it in a log, not enough to use it.
@@ -193,7 +306,7 @@ type SessionInfo struct {
 
 func (x *SessionInfo) Reset() {
 	*x = SessionInfo{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[2]
+	mi := &file_weft_v1_inspection_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -205,7 +318,7 @@ func (x *SessionInfo) String() string {
 func (*SessionInfo) ProtoMessage() {}
 
 func (x *SessionInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[2]
+	mi := &file_weft_v1_inspection_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -218,7 +331,7 @@ func (x *SessionInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionInfo.ProtoReflect.Descriptor instead.
 func (*SessionInfo) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{2}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SessionInfo) GetHandle() string {
@@ -271,7 +384,7 @@ type StepInfo struct {
 
 func (x *StepInfo) Reset() {
 	*x = StepInfo{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[3]
+	mi := &file_weft_v1_inspection_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -283,7 +396,7 @@ func (x *StepInfo) String() string {
 func (*StepInfo) ProtoMessage() {}
 
 func (x *StepInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[3]
+	mi := &file_weft_v1_inspection_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -296,7 +409,7 @@ func (x *StepInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepInfo.ProtoReflect.Descriptor instead.
 func (*StepInfo) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{3}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StepInfo) GetId() int64 {
@@ -342,7 +455,7 @@ type WaitInfo struct {
 
 func (x *WaitInfo) Reset() {
 	*x = WaitInfo{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[4]
+	mi := &file_weft_v1_inspection_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -354,7 +467,7 @@ func (x *WaitInfo) String() string {
 func (*WaitInfo) ProtoMessage() {}
 
 func (x *WaitInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[4]
+	mi := &file_weft_v1_inspection_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -367,7 +480,7 @@ func (x *WaitInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitInfo.ProtoReflect.Descriptor instead.
 func (*WaitInfo) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{4}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *WaitInfo) GetTask() string {
@@ -416,7 +529,7 @@ type ResourceInfo struct {
 
 func (x *ResourceInfo) Reset() {
 	*x = ResourceInfo{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[5]
+	mi := &file_weft_v1_inspection_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -428,7 +541,7 @@ func (x *ResourceInfo) String() string {
 func (*ResourceInfo) ProtoMessage() {}
 
 func (x *ResourceInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[5]
+	mi := &file_weft_v1_inspection_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -441,7 +554,7 @@ func (x *ResourceInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceInfo.ProtoReflect.Descriptor instead.
 func (*ResourceInfo) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{5}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ResourceInfo) GetContainer() string {
@@ -501,7 +614,7 @@ type GetClusterRequest struct {
 
 func (x *GetClusterRequest) Reset() {
 	*x = GetClusterRequest{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[6]
+	mi := &file_weft_v1_inspection_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -513,7 +626,7 @@ func (x *GetClusterRequest) String() string {
 func (*GetClusterRequest) ProtoMessage() {}
 
 func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[6]
+	mi := &file_weft_v1_inspection_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -526,7 +639,7 @@ func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterRequest.ProtoReflect.Descriptor instead.
 func (*GetClusterRequest) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{6}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{7}
 }
 
 type ClusterInfo struct {
@@ -538,7 +651,7 @@ type ClusterInfo struct {
 
 func (x *ClusterInfo) Reset() {
 	*x = ClusterInfo{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[7]
+	mi := &file_weft_v1_inspection_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -550,7 +663,7 @@ func (x *ClusterInfo) String() string {
 func (*ClusterInfo) ProtoMessage() {}
 
 func (x *ClusterInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[7]
+	mi := &file_weft_v1_inspection_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -563,7 +676,7 @@ func (x *ClusterInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterInfo.ProtoReflect.Descriptor instead.
 func (*ClusterInfo) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{7}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ClusterInfo) GetTasks() []*ClusterTask {
@@ -589,7 +702,7 @@ type ClusterTask struct {
 
 func (x *ClusterTask) Reset() {
 	*x = ClusterTask{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[8]
+	mi := &file_weft_v1_inspection_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -601,7 +714,7 @@ func (x *ClusterTask) String() string {
 func (*ClusterTask) ProtoMessage() {}
 
 func (x *ClusterTask) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[8]
+	mi := &file_weft_v1_inspection_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -614,7 +727,7 @@ func (x *ClusterTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterTask.ProtoReflect.Descriptor instead.
 func (*ClusterTask) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{8}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ClusterTask) GetName() string {
@@ -666,7 +779,7 @@ type GetLogRequest struct {
 
 func (x *GetLogRequest) Reset() {
 	*x = GetLogRequest{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[9]
+	mi := &file_weft_v1_inspection_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -678,7 +791,7 @@ func (x *GetLogRequest) String() string {
 func (*GetLogRequest) ProtoMessage() {}
 
 func (x *GetLogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[9]
+	mi := &file_weft_v1_inspection_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -691,7 +804,7 @@ func (x *GetLogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLogRequest.ProtoReflect.Descriptor instead.
 func (*GetLogRequest) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{9}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetLogRequest) GetCluster() bool {
@@ -727,7 +840,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[10]
+	mi := &file_weft_v1_inspection_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -739,7 +852,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[10]
+	mi := &file_weft_v1_inspection_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -752,7 +865,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{10}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Log) GetLines() []*LogLine {
@@ -781,7 +894,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[11]
+	mi := &file_weft_v1_inspection_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -793,7 +906,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[11]
+	mi := &file_weft_v1_inspection_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -806,7 +919,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{11}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LogLine) GetTimeNanos() int64 {
@@ -847,7 +960,7 @@ type LogField struct {
 
 func (x *LogField) Reset() {
 	*x = LogField{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[12]
+	mi := &file_weft_v1_inspection_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -859,7 +972,7 @@ func (x *LogField) String() string {
 func (*LogField) ProtoMessage() {}
 
 func (x *LogField) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[12]
+	mi := &file_weft_v1_inspection_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +985,7 @@ func (x *LogField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogField.ProtoReflect.Descriptor instead.
 func (*LogField) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{12}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LogField) GetName() string {
@@ -899,7 +1012,7 @@ type SetLogLevelRequest struct {
 
 func (x *SetLogLevelRequest) Reset() {
 	*x = SetLogLevelRequest{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[13]
+	mi := &file_weft_v1_inspection_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -911,7 +1024,7 @@ func (x *SetLogLevelRequest) String() string {
 func (*SetLogLevelRequest) ProtoMessage() {}
 
 func (x *SetLogLevelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[13]
+	mi := &file_weft_v1_inspection_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -924,7 +1037,7 @@ func (x *SetLogLevelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLogLevelRequest.ProtoReflect.Descriptor instead.
 func (*SetLogLevelRequest) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{13}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SetLogLevelRequest) GetLevel() string {
@@ -945,7 +1058,7 @@ type SetLogLevelResponse struct {
 
 func (x *SetLogLevelResponse) Reset() {
 	*x = SetLogLevelResponse{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[14]
+	mi := &file_weft_v1_inspection_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +1070,7 @@ func (x *SetLogLevelResponse) String() string {
 func (*SetLogLevelResponse) ProtoMessage() {}
 
 func (x *SetLogLevelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[14]
+	mi := &file_weft_v1_inspection_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +1083,7 @@ func (x *SetLogLevelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLogLevelResponse.ProtoReflect.Descriptor instead.
 func (*SetLogLevelResponse) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{14}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SetLogLevelResponse) GetBefore() string {
@@ -1000,7 +1113,7 @@ type CloseSessionsRequest struct {
 
 func (x *CloseSessionsRequest) Reset() {
 	*x = CloseSessionsRequest{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[15]
+	mi := &file_weft_v1_inspection_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1012,7 +1125,7 @@ func (x *CloseSessionsRequest) String() string {
 func (*CloseSessionsRequest) ProtoMessage() {}
 
 func (x *CloseSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[15]
+	mi := &file_weft_v1_inspection_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1025,7 +1138,7 @@ func (x *CloseSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionsRequest.ProtoReflect.Descriptor instead.
 func (*CloseSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{15}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CloseSessionsRequest) GetHandle() string {
@@ -1052,7 +1165,7 @@ type CloseSessionsResponse struct {
 
 func (x *CloseSessionsResponse) Reset() {
 	*x = CloseSessionsResponse{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[16]
+	mi := &file_weft_v1_inspection_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +1177,7 @@ func (x *CloseSessionsResponse) String() string {
 func (*CloseSessionsResponse) ProtoMessage() {}
 
 func (x *CloseSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[16]
+	mi := &file_weft_v1_inspection_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +1190,7 @@ func (x *CloseSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionsResponse.ProtoReflect.Descriptor instead.
 func (*CloseSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{16}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CloseSessionsResponse) GetClosed() []*SessionInfo {
@@ -1087,12 +1200,378 @@ func (x *CloseSessionsResponse) GetClosed() []*SessionInfo {
 	return nil
 }
 
+type GetGraphRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The master of the session; empty for the task that is called.
+	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// The first 8 or more characters of the handle.
+	Session       string `protobuf:"bytes,2,opt,name=session,proto3" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetGraphRequest) Reset() {
+	*x = GetGraphRequest{}
+	mi := &file_weft_v1_inspection_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetGraphRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetGraphRequest) ProtoMessage() {}
+
+func (x *GetGraphRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_inspection_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetGraphRequest.ProtoReflect.Descriptor instead.
+func (*GetGraphRequest) Descriptor() ([]byte, []int) {
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *GetGraphRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *GetGraphRequest) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
+type PlacedGraph struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Devices       []string               `protobuf:"bytes,1,rep,name=devices,proto3" json:"devices,omitempty"`
+	Ops           []string               `protobuf:"bytes,2,rep,name=ops,proto3" json:"ops,omitempty"`
+	Nodes         []*PlacedNode          `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Version       int64                  `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlacedGraph) Reset() {
+	*x = PlacedGraph{}
+	mi := &file_weft_v1_inspection_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlacedGraph) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlacedGraph) ProtoMessage() {}
+
+func (x *PlacedGraph) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_inspection_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlacedGraph.ProtoReflect.Descriptor instead.
+func (*PlacedGraph) Descriptor() ([]byte, []int) {
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *PlacedGraph) GetDevices() []string {
+	if x != nil {
+		return x.Devices
+	}
+	return nil
+}
+
+func (x *PlacedGraph) GetOps() []string {
+	if x != nil {
+		return x.Ops
+	}
+	return nil
+}
+
+func (x *PlacedGraph) GetNodes() []*PlacedNode {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *PlacedGraph) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+type PlacedNode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Positions in the lists of the graph.
+	Op            int32   `protobuf:"varint,2,opt,name=op,proto3" json:"op,omitempty"`
+	Device        int32   `protobuf:"varint,3,opt,name=device,proto3" json:"device,omitempty"`
+	Inputs        []int32 `protobuf:"varint,4,rep,packed,name=inputs,proto3" json:"inputs,omitempty"`
+	Controls      []int32 `protobuf:"varint,5,rep,packed,name=controls,proto3" json:"controls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlacedNode) Reset() {
+	*x = PlacedNode{}
+	mi := &file_weft_v1_inspection_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlacedNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlacedNode) ProtoMessage() {}
+
+func (x *PlacedNode) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_inspection_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlacedNode.ProtoReflect.Descriptor instead.
+func (*PlacedNode) Descriptor() ([]byte, []int) {
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *PlacedNode) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PlacedNode) GetOp() int32 {
+	if x != nil {
+		return x.Op
+	}
+	return 0
+}
+
+func (x *PlacedNode) GetDevice() int32 {
+	if x != nil {
+		return x.Device
+	}
+	return 0
+}
+
+func (x *PlacedNode) GetInputs() []int32 {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+func (x *PlacedNode) GetControls() []int32 {
+	if x != nil {
+		return x.Controls
+	}
+	return nil
+}
+
+type GetScalarsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All tasks of the cluster, not only the one that is called.
+	Cluster       bool `protobuf:"varint,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetScalarsRequest) Reset() {
+	*x = GetScalarsRequest{}
+	mi := &file_weft_v1_inspection_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetScalarsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetScalarsRequest) ProtoMessage() {}
+
+func (x *GetScalarsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_inspection_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetScalarsRequest.ProtoReflect.Descriptor instead.
+func (*GetScalarsRequest) Descriptor() ([]byte, []int) {
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *GetScalarsRequest) GetCluster() bool {
+	if x != nil {
+		return x.Cluster
+	}
+	return false
+}
+
+type Scalars struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Series        []*ScalarSeries        `protobuf:"bytes,1,rep,name=series,proto3" json:"series,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Scalars) Reset() {
+	*x = Scalars{}
+	mi := &file_weft_v1_inspection_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Scalars) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Scalars) ProtoMessage() {}
+
+func (x *Scalars) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_inspection_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Scalars.ProtoReflect.Descriptor instead.
+func (*Scalars) Descriptor() ([]byte, []int) {
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Scalars) GetSeries() []*ScalarSeries {
+	if x != nil {
+		return x.Series
+	}
+	return nil
+}
+
+// The course of a tag. The lists have the same length.
+type ScalarSeries struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Task       string                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	Tag        string                 `protobuf:"bytes,2,opt,name=tag,proto3" json:"tag,omitempty"`
+	TimesNanos []int64                `protobuf:"varint,3,rep,packed,name=times_nanos,json=timesNanos,proto3" json:"times_nanos,omitempty"`
+	// -1 if the operation knows no step.
+	Steps         []int64   `protobuf:"varint,4,rep,packed,name=steps,proto3" json:"steps,omitempty"`
+	Values        []float64 `protobuf:"fixed64,5,rep,packed,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScalarSeries) Reset() {
+	*x = ScalarSeries{}
+	mi := &file_weft_v1_inspection_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScalarSeries) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScalarSeries) ProtoMessage() {}
+
+func (x *ScalarSeries) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_inspection_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScalarSeries.ProtoReflect.Descriptor instead.
+func (*ScalarSeries) Descriptor() ([]byte, []int) {
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ScalarSeries) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *ScalarSeries) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *ScalarSeries) GetTimesNanos() []int64 {
+	if x != nil {
+		return x.TimesNanos
+	}
+	return nil
+}
+
+func (x *ScalarSeries) GetSteps() []int64 {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+func (x *ScalarSeries) GetValues() []float64 {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 var File_weft_v1_inspection_proto protoreflect.FileDescriptor
 
 const file_weft_v1_inspection_proto_rawDesc = "" +
 	"\n" +
 	"\x18weft/v1/inspection.proto\x12\aweft.v1\x1a\x17weft/v1/recording.proto\"\x10\n" +
-	"\x0eGetTaskRequest\"\xd2\x02\n" +
+	"\x0eGetTaskRequest\"\x84\x03\n" +
 	"\bTaskInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
@@ -1104,7 +1583,19 @@ const file_weft_v1_inspection_proto_rawDesc = "" +
 	"\bsessions\x18\b \x03(\v2\x14.weft.v1.SessionInfoR\bsessions\x12'\n" +
 	"\x0fworker_sessions\x18\t \x01(\x03R\x0eworkerSessions\x123\n" +
 	"\tresources\x18\n" +
-	" \x03(\v2\x15.weft.v1.ResourceInfoR\tresources\"\x9b\x01\n" +
+	" \x03(\v2\x15.weft.v1.ResourceInfoR\tresources\x120\n" +
+	"\bfailures\x18\v \x03(\v2\x14.weft.v1.FailureInfoR\bfailures\"\xd3\x01\n" +
+	"\vFailureInfo\x12\x1f\n" +
+	"\vfirst_nanos\x18\x01 \x01(\x03R\n" +
+	"firstNanos\x12\x1d\n" +
+	"\n" +
+	"last_nanos\x18\x02 \x01(\x03R\tlastNanos\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\x03R\x05count\x12\x18\n" +
+	"\asession\x18\x04 \x01(\tR\asession\x12\x12\n" +
+	"\x04step\x18\x05 \x01(\x03R\x04step\x12\x12\n" +
+	"\x04code\x18\x06 \x01(\tR\x04code\x12\x18\n" +
+	"\amessage\x18\a \x01(\tR\amessage\x12\x12\n" +
+	"\x04task\x18\b \x01(\tR\x04task\"\x9b\x01\n" +
 	"\vSessionInfo\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\tR\x06handle\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x1f\n" +
@@ -1167,7 +1658,33 @@ const file_weft_v1_inspection_proto_rawDesc = "" +
 	"\x06handle\x18\x01 \x01(\tR\x06handle\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\"E\n" +
 	"\x15CloseSessionsResponse\x12,\n" +
-	"\x06closed\x18\x01 \x03(\v2\x14.weft.v1.SessionInfoR\x06closed2\xd3\x03\n" +
+	"\x06closed\x18\x01 \x03(\v2\x14.weft.v1.SessionInfoR\x06closed\"?\n" +
+	"\x0fGetGraphRequest\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
+	"\asession\x18\x02 \x01(\tR\asession\"~\n" +
+	"\vPlacedGraph\x12\x18\n" +
+	"\adevices\x18\x01 \x03(\tR\adevices\x12\x10\n" +
+	"\x03ops\x18\x02 \x03(\tR\x03ops\x12)\n" +
+	"\x05nodes\x18\x03 \x03(\v2\x13.weft.v1.PlacedNodeR\x05nodes\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\x03R\aversion\"|\n" +
+	"\n" +
+	"PlacedNode\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
+	"\x02op\x18\x02 \x01(\x05R\x02op\x12\x16\n" +
+	"\x06device\x18\x03 \x01(\x05R\x06device\x12\x16\n" +
+	"\x06inputs\x18\x04 \x03(\x05R\x06inputs\x12\x1a\n" +
+	"\bcontrols\x18\x05 \x03(\x05R\bcontrols\"-\n" +
+	"\x11GetScalarsRequest\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\bR\acluster\"8\n" +
+	"\aScalars\x12-\n" +
+	"\x06series\x18\x01 \x03(\v2\x15.weft.v1.ScalarSeriesR\x06series\"\x83\x01\n" +
+	"\fScalarSeries\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x10\n" +
+	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x1f\n" +
+	"\vtimes_nanos\x18\x03 \x03(\x03R\n" +
+	"timesNanos\x12\x14\n" +
+	"\x05steps\x18\x04 \x03(\x03R\x05steps\x12\x16\n" +
+	"\x06values\x18\x05 \x03(\x01R\x06values2\xcb\x04\n" +
 	"\n" +
 	"Inspection\x125\n" +
 	"\aGetTask\x12\x17.weft.v1.GetTaskRequest\x1a\x11.weft.v1.TaskInfo\x12>\n" +
@@ -1177,7 +1694,10 @@ const file_weft_v1_inspection_proto_rawDesc = "" +
 	"\rRecordCluster\x12\x1d.weft.v1.RecordClusterRequest\x1a\x19.weft.v1.ClusterRecording\x12.\n" +
 	"\x06GetLog\x12\x16.weft.v1.GetLogRequest\x1a\f.weft.v1.Log\x12H\n" +
 	"\vSetLogLevel\x12\x1b.weft.v1.SetLogLevelRequest\x1a\x1c.weft.v1.SetLogLevelResponse\x12N\n" +
-	"\rCloseSessions\x12\x1d.weft.v1.CloseSessionsRequest\x1a\x1e.weft.v1.CloseSessionsResponseB+Z)github.com/weft-ml/weft/internal/proto/pbb\x06proto3"
+	"\rCloseSessions\x12\x1d.weft.v1.CloseSessionsRequest\x1a\x1e.weft.v1.CloseSessionsResponse\x12:\n" +
+	"\bGetGraph\x12\x18.weft.v1.GetGraphRequest\x1a\x14.weft.v1.PlacedGraph\x12:\n" +
+	"\n" +
+	"GetScalars\x12\x1a.weft.v1.GetScalarsRequest\x1a\x10.weft.v1.ScalarsB+Z)github.com/weft-ml/weft/internal/proto/pbb\x06proto3"
 
 var (
 	file_weft_v1_inspection_proto_rawDescOnce sync.Once
@@ -1191,61 +1711,75 @@ func file_weft_v1_inspection_proto_rawDescGZIP() []byte {
 	return file_weft_v1_inspection_proto_rawDescData
 }
 
-var file_weft_v1_inspection_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_weft_v1_inspection_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_weft_v1_inspection_proto_goTypes = []any{
 	(*GetTaskRequest)(nil),        // 0: weft.v1.GetTaskRequest
 	(*TaskInfo)(nil),              // 1: weft.v1.TaskInfo
-	(*SessionInfo)(nil),           // 2: weft.v1.SessionInfo
-	(*StepInfo)(nil),              // 3: weft.v1.StepInfo
-	(*WaitInfo)(nil),              // 4: weft.v1.WaitInfo
-	(*ResourceInfo)(nil),          // 5: weft.v1.ResourceInfo
-	(*GetClusterRequest)(nil),     // 6: weft.v1.GetClusterRequest
-	(*ClusterInfo)(nil),           // 7: weft.v1.ClusterInfo
-	(*ClusterTask)(nil),           // 8: weft.v1.ClusterTask
-	(*GetLogRequest)(nil),         // 9: weft.v1.GetLogRequest
-	(*Log)(nil),                   // 10: weft.v1.Log
-	(*LogLine)(nil),               // 11: weft.v1.LogLine
-	(*LogField)(nil),              // 12: weft.v1.LogField
-	(*SetLogLevelRequest)(nil),    // 13: weft.v1.SetLogLevelRequest
-	(*SetLogLevelResponse)(nil),   // 14: weft.v1.SetLogLevelResponse
-	(*CloseSessionsRequest)(nil),  // 15: weft.v1.CloseSessionsRequest
-	(*CloseSessionsResponse)(nil), // 16: weft.v1.CloseSessionsResponse
-	nil,                           // 17: weft.v1.Log.MissingEntry
-	(*RecordRequest)(nil),         // 18: weft.v1.RecordRequest
-	(*RecordClusterRequest)(nil),  // 19: weft.v1.RecordClusterRequest
-	(*RecordResponse)(nil),        // 20: weft.v1.RecordResponse
-	(*ClusterRecording)(nil),      // 21: weft.v1.ClusterRecording
+	(*FailureInfo)(nil),           // 2: weft.v1.FailureInfo
+	(*SessionInfo)(nil),           // 3: weft.v1.SessionInfo
+	(*StepInfo)(nil),              // 4: weft.v1.StepInfo
+	(*WaitInfo)(nil),              // 5: weft.v1.WaitInfo
+	(*ResourceInfo)(nil),          // 6: weft.v1.ResourceInfo
+	(*GetClusterRequest)(nil),     // 7: weft.v1.GetClusterRequest
+	(*ClusterInfo)(nil),           // 8: weft.v1.ClusterInfo
+	(*ClusterTask)(nil),           // 9: weft.v1.ClusterTask
+	(*GetLogRequest)(nil),         // 10: weft.v1.GetLogRequest
+	(*Log)(nil),                   // 11: weft.v1.Log
+	(*LogLine)(nil),               // 12: weft.v1.LogLine
+	(*LogField)(nil),              // 13: weft.v1.LogField
+	(*SetLogLevelRequest)(nil),    // 14: weft.v1.SetLogLevelRequest
+	(*SetLogLevelResponse)(nil),   // 15: weft.v1.SetLogLevelResponse
+	(*CloseSessionsRequest)(nil),  // 16: weft.v1.CloseSessionsRequest
+	(*CloseSessionsResponse)(nil), // 17: weft.v1.CloseSessionsResponse
+	(*GetGraphRequest)(nil),       // 18: weft.v1.GetGraphRequest
+	(*PlacedGraph)(nil),           // 19: weft.v1.PlacedGraph
+	(*PlacedNode)(nil),            // 20: weft.v1.PlacedNode
+	(*GetScalarsRequest)(nil),     // 21: weft.v1.GetScalarsRequest
+	(*Scalars)(nil),               // 22: weft.v1.Scalars
+	(*ScalarSeries)(nil),          // 23: weft.v1.ScalarSeries
+	nil,                           // 24: weft.v1.Log.MissingEntry
+	(*RecordRequest)(nil),         // 25: weft.v1.RecordRequest
+	(*RecordClusterRequest)(nil),  // 26: weft.v1.RecordClusterRequest
+	(*RecordResponse)(nil),        // 27: weft.v1.RecordResponse
+	(*ClusterRecording)(nil),      // 28: weft.v1.ClusterRecording
 }
 var file_weft_v1_inspection_proto_depIdxs = []int32{
-	2,  // 0: weft.v1.TaskInfo.sessions:type_name -> weft.v1.SessionInfo
-	5,  // 1: weft.v1.TaskInfo.resources:type_name -> weft.v1.ResourceInfo
-	3,  // 2: weft.v1.SessionInfo.steps:type_name -> weft.v1.StepInfo
-	4,  // 3: weft.v1.StepInfo.waits:type_name -> weft.v1.WaitInfo
-	8,  // 4: weft.v1.ClusterInfo.tasks:type_name -> weft.v1.ClusterTask
-	1,  // 5: weft.v1.ClusterTask.info:type_name -> weft.v1.TaskInfo
-	11, // 6: weft.v1.Log.lines:type_name -> weft.v1.LogLine
-	17, // 7: weft.v1.Log.missing:type_name -> weft.v1.Log.MissingEntry
-	12, // 8: weft.v1.LogLine.fields:type_name -> weft.v1.LogField
-	2,  // 9: weft.v1.CloseSessionsResponse.closed:type_name -> weft.v1.SessionInfo
-	0,  // 10: weft.v1.Inspection.GetTask:input_type -> weft.v1.GetTaskRequest
-	6,  // 11: weft.v1.Inspection.GetCluster:input_type -> weft.v1.GetClusterRequest
-	18, // 12: weft.v1.Inspection.Record:input_type -> weft.v1.RecordRequest
-	19, // 13: weft.v1.Inspection.RecordCluster:input_type -> weft.v1.RecordClusterRequest
-	9,  // 14: weft.v1.Inspection.GetLog:input_type -> weft.v1.GetLogRequest
-	13, // 15: weft.v1.Inspection.SetLogLevel:input_type -> weft.v1.SetLogLevelRequest
-	15, // 16: weft.v1.Inspection.CloseSessions:input_type -> weft.v1.CloseSessionsRequest
-	1,  // 17: weft.v1.Inspection.GetTask:output_type -> weft.v1.TaskInfo
-	7,  // 18: weft.v1.Inspection.GetCluster:output_type -> weft.v1.ClusterInfo
-	20, // 19: weft.v1.Inspection.Record:output_type -> weft.v1.RecordResponse
-	21, // 20: weft.v1.Inspection.RecordCluster:output_type -> weft.v1.ClusterRecording
-	10, // 21: weft.v1.Inspection.GetLog:output_type -> weft.v1.Log
-	14, // 22: weft.v1.Inspection.SetLogLevel:output_type -> weft.v1.SetLogLevelResponse
-	16, // 23: weft.v1.Inspection.CloseSessions:output_type -> weft.v1.CloseSessionsResponse
-	17, // [17:24] is the sub-list for method output_type
-	10, // [10:17] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	3,  // 0: weft.v1.TaskInfo.sessions:type_name -> weft.v1.SessionInfo
+	6,  // 1: weft.v1.TaskInfo.resources:type_name -> weft.v1.ResourceInfo
+	2,  // 2: weft.v1.TaskInfo.failures:type_name -> weft.v1.FailureInfo
+	4,  // 3: weft.v1.SessionInfo.steps:type_name -> weft.v1.StepInfo
+	5,  // 4: weft.v1.StepInfo.waits:type_name -> weft.v1.WaitInfo
+	9,  // 5: weft.v1.ClusterInfo.tasks:type_name -> weft.v1.ClusterTask
+	1,  // 6: weft.v1.ClusterTask.info:type_name -> weft.v1.TaskInfo
+	12, // 7: weft.v1.Log.lines:type_name -> weft.v1.LogLine
+	24, // 8: weft.v1.Log.missing:type_name -> weft.v1.Log.MissingEntry
+	13, // 9: weft.v1.LogLine.fields:type_name -> weft.v1.LogField
+	3,  // 10: weft.v1.CloseSessionsResponse.closed:type_name -> weft.v1.SessionInfo
+	20, // 11: weft.v1.PlacedGraph.nodes:type_name -> weft.v1.PlacedNode
+	23, // 12: weft.v1.Scalars.series:type_name -> weft.v1.ScalarSeries
+	0,  // 13: weft.v1.Inspection.GetTask:input_type -> weft.v1.GetTaskRequest
+	7,  // 14: weft.v1.Inspection.GetCluster:input_type -> weft.v1.GetClusterRequest
+	25, // 15: weft.v1.Inspection.Record:input_type -> weft.v1.RecordRequest
+	26, // 16: weft.v1.Inspection.RecordCluster:input_type -> weft.v1.RecordClusterRequest
+	10, // 17: weft.v1.Inspection.GetLog:input_type -> weft.v1.GetLogRequest
+	14, // 18: weft.v1.Inspection.SetLogLevel:input_type -> weft.v1.SetLogLevelRequest
+	16, // 19: weft.v1.Inspection.CloseSessions:input_type -> weft.v1.CloseSessionsRequest
+	18, // 20: weft.v1.Inspection.GetGraph:input_type -> weft.v1.GetGraphRequest
+	21, // 21: weft.v1.Inspection.GetScalars:input_type -> weft.v1.GetScalarsRequest
+	1,  // 22: weft.v1.Inspection.GetTask:output_type -> weft.v1.TaskInfo
+	8,  // 23: weft.v1.Inspection.GetCluster:output_type -> weft.v1.ClusterInfo
+	27, // 24: weft.v1.Inspection.Record:output_type -> weft.v1.RecordResponse
+	28, // 25: weft.v1.Inspection.RecordCluster:output_type -> weft.v1.ClusterRecording
+	11, // 26: weft.v1.Inspection.GetLog:output_type -> weft.v1.Log
+	15, // 27: weft.v1.Inspection.SetLogLevel:output_type -> weft.v1.SetLogLevelResponse
+	17, // 28: weft.v1.Inspection.CloseSessions:output_type -> weft.v1.CloseSessionsResponse
+	19, // 29: weft.v1.Inspection.GetGraph:output_type -> weft.v1.PlacedGraph
+	22, // 30: weft.v1.Inspection.GetScalars:output_type -> weft.v1.Scalars
+	22, // [22:31] is the sub-list for method output_type
+	13, // [13:22] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_weft_v1_inspection_proto_init() }
@@ -1260,7 +1794,7 @@ func file_weft_v1_inspection_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weft_v1_inspection_proto_rawDesc), len(file_weft_v1_inspection_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

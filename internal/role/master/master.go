@@ -129,6 +129,7 @@ type Master struct {
 	clusters   clusterCheck
 	background background
 	waits      waits
+	failures   failures
 	ctx        context.Context // of background work; ends when the master is closed
 	stop       context.CancelFunc
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/quota"
@@ -44,6 +45,7 @@ type step struct {
 
 	mu       sync.Mutex
 	errs     status.Group // guarded by mu
+	failed   cluster.Task // of the first error in errs that is not derived; guarded by mu
 	finished []bool       // by partition; guarded by mu
 	late     []int        // partitions that were unfinished at the deadline; guarded by mu
 }
@@ -121,6 +123,7 @@ func (st *step) execute(ctx context.Context) ([]*message.RunGraphResponse, error
 		st.runAll(resps)
 	}
 	if err := st.outcome(ctx); err != nil {
+		st.session.master.failures.add(st, err)
 		for _, resp := range resps {
 			release(resp)
 		}
@@ -247,6 +250,7 @@ func (st *step) endPartition(i int, resp *message.RunGraphResponse, err error) *
 	task := st.plan.partitions[i].task
 	st.errs.Add(fromTask(task, err))
 	if !failed && st.errs.HasRoot() {
+		st.failed = task
 		st.ctx.Cancel(status.Cancelledf("The step has failed on %v.", task).Derive())
 	}
 	return resp

@@ -21,6 +21,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/worker"
 	"github.com/weft-ml/weft/internal/runtime/collective"
 	"github.com/weft-ml/weft/internal/sys/observe"
+	"github.com/weft-ml/weft/internal/sys/scalars"
 	"github.com/weft-ml/weft/kernel"
 )
 
@@ -64,11 +65,13 @@ type Task struct {
 	Eager    *eager.Service
 	Devices  []*kernel.Device
 	Recorder *recorder.Recorder
+	Scalars  *scalars.Board // numbers of summary operations
 }
 
 // New returns a task. The caller must call Close.
 func New(cfg Config) (*Task, error) {
-	t := &Task{Devices: cpuDevices(&cfg), Recorder: new(recorder.Recorder)}
+	t := &Task{Recorder: new(recorder.Recorder), Scalars: new(scalars.Board)}
+	t.Devices = cpuDevices(&cfg, t.Scalars)
 	connect := func(spec cluster.Spec, self cluster.Task) (*tasks, error) {
 		out := &tasks{spec: spec, self: self, task: t}
 		if cfg.Connect == nil {
@@ -124,13 +127,14 @@ func (t *Task) Close(ctx context.Context) {
 const memoryLimit = 256 << 20
 
 // cpuDevices returns the devices of a task, with new incarnations.
-func cpuDevices(cfg *Config) []*kernel.Device {
+func cpuDevices(cfg *Config, board *scalars.Board) []*kernel.Device {
 	task := cfg.Task
 	out := make([]*kernel.Device, max(cfg.CPUDevices, 1))
 	for i := range out {
 		out[i] = &kernel.Device{
 			Name: fmt.Sprintf("%v/device:%s:%d", task, kernel.CPU, i), Type: kernel.CPU, Incarnation: rand.Uint64() | 1, MemoryLimit: memoryLimit,
 			Resources: kernel.NewResources(task.Job), Files: cfg.Files, Policy: cfg.Policy, Observer: cfg.Observer,
+			Scalars: board,
 		}
 	}
 	return out

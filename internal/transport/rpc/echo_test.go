@@ -84,6 +84,14 @@ func (e echo) CloseSessions(_ context.Context, req *pb.CloseSessionsRequest) (*p
 	return echoed(e, req, &pb.CloseSessionsResponse{})
 }
 
+func (e echo) GetGraph(_ context.Context, req *pb.GetGraphRequest) (*pb.PlacedGraph, error) {
+	return echoed(e, req, &pb.PlacedGraph{})
+}
+
+func (e echo) GetScalars(_ context.Context, req *pb.GetScalarsRequest) (*pb.Scalars, error) {
+	return echoed(e, req, &pb.Scalars{})
+}
+
 func (e echo) GetStatus(_ context.Context, req *pb.GetStatusRequest) (*pb.GetStatusResponse, error) {
 	return echoed(e, req, &pb.GetStatusResponse{})
 }

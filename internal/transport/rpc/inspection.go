@@ -19,6 +19,8 @@ const (
 	MethodGetLog        = "/" + InspectionService + "/GetLog"
 	MethodSetLogLevel   = "/" + InspectionService + "/SetLogLevel"
 	MethodCloseSessions = "/" + InspectionService + "/CloseSessions"
+	MethodGetGraph      = "/" + InspectionService + "/GetGraph"
+	MethodGetScalars    = "/" + InspectionService + "/GetScalars"
 )
 
 // Inspection describes a task and its cluster.
@@ -30,6 +32,8 @@ type Inspection interface {
 	GetLog(context.Context, *pb.GetLogRequest) (*pb.Log, error)
 	SetLogLevel(context.Context, *pb.SetLogLevelRequest) (*pb.SetLogLevelResponse, error)
 	CloseSessions(context.Context, *pb.CloseSessionsRequest) (*pb.CloseSessionsResponse, error)
+	GetGraph(context.Context, *pb.GetGraphRequest) (*pb.PlacedGraph, error)
+	GetScalars(context.Context, *pb.GetScalarsRequest) (*pb.Scalars, error)
 }
 
 // RegisterInspection registers Inspection with a server. Panics of i are logged.
@@ -41,6 +45,8 @@ func RegisterInspection(s *Server, i Inspection, logger *slog.Logger) {
 	unary(s, logger, MethodGetLog, i.GetLog)
 	unary(s, logger, MethodSetLogLevel, i.SetLogLevel)
 	unary(s, logger, MethodCloseSessions, i.CloseSessions)
+	unary(s, logger, MethodGetGraph, i.GetGraph)
+	unary(s, logger, MethodGetScalars, i.GetScalars)
 }
 
 // GetTask asks the task to describe itself.
@@ -56,6 +62,16 @@ func (c *WorkerClient) Record(ctx context.Context, req *pb.RecordRequest) (*pb.R
 // GetLog asks the task for the last lines of its log.
 func (c *WorkerClient) GetLog(ctx context.Context, req *pb.GetLogRequest) (*pb.Log, error) {
 	return invoke[pb.Log](ctx, &c.caller, MethodGetLog, req)
+}
+
+// GetGraph asks the task for the graph of a session.
+func (c *WorkerClient) GetGraph(ctx context.Context, req *pb.GetGraphRequest) (*pb.PlacedGraph, error) {
+	return invoke[pb.PlacedGraph](ctx, &c.caller, MethodGetGraph, req)
+}
+
+// GetScalars asks the task for the numbers of summary operations.
+func (c *WorkerClient) GetScalars(ctx context.Context, req *pb.GetScalarsRequest) (*pb.Scalars, error) {
+	return invoke[pb.Scalars](ctx, &c.caller, MethodGetScalars, req)
 }
 
 // RecordCluster asks the server to record its cluster.

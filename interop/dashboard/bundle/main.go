@@ -1,4 +1,5 @@
-// Command bundle compiles the TypeScript of the dashboard into static/app.js. It needs the packages
+// Command bundle compiles the TypeScript of the dashboard into static/app.js, and collects the
+// licenses of the packages that it contains. It needs the packages
 // that "make dashboard" installs.
 //
 //	go run ./bundle          write the file
@@ -43,16 +44,43 @@ func run(check bool) error {
 	if len(result.Errors) > 0 {
 		return fmt.Errorf("%s", result.Errors[0].Text)
 	}
-	out := result.OutputFiles[0]
-	if !check {
-		return os.WriteFile(out.Path, out.Contents, 0o644)
-	}
-	committed, err := os.ReadFile(out.Path)
+	notices, err := licenses(packages)
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(committed, out.Contents) {
-		return fmt.Errorf("%s is not current: run \"make dashboard\" and commit it", out.Path)
+	out := result.OutputFiles[0]
+	for path, contents := range map[string][]byte{out.Path: out.Contents, filepath.Join(dir, "static/licenses.txt"): notices} {
+		if err := put(path, contents, check); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// put writes a file, or fails with check if it is not current.
+func put(path string, contents []byte, check bool) error {
+	if !check {
+		return os.WriteFile(path, contents, 0o644)
+	}
+	committed, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(committed, contents) {
+		return fmt.Errorf("%s is not current: run \"make dashboard\" and commit it", path)
+	}
+	return nil
+}
+
+// licenses returns the licenses of the packages that the script contains.
+func licenses(packages string) ([]byte, error) {
+	var out bytes.Buffer
+	for _, name := range []string{"@dagrejs/dagre", "preact", "uplot"} {
+		text, err := os.ReadFile(filepath.Join(packages, name, "LICENSE"))
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&out, "app.js contains %s:\n\n%s\n\n", name, bytes.TrimSpace(text))
+	}
+	return out.Bytes(), nil
 }

@@ -32,6 +32,17 @@ export interface Resource {
   elements: number;
 }
 
+// Failure is an error of one or more steps.
+export interface Failure {
+  last: number; // ms since 1970
+  count: number;
+  session: string;
+  step: string;
+  code: string;
+  message: string;
+  task: string; // on which it arose; "" if on none
+}
+
 export interface Task {
   name: string; // "ps/0"
   address: string;
@@ -46,11 +57,43 @@ export interface Task {
   sessions: Session[];
   workerSessions: number;
   resources: Resource[];
+  failures: Failure[];
 }
 
 export interface Cluster {
   self: string; // the task that has answered
   tasks: Task[];
+}
+
+export interface LogLine {
+  time: number; // ms since 1970
+  level: string;
+  message: string;
+  fields: [string, string][];
+}
+
+export interface Log {
+  lines: LogLine[];
+  missing: Record<string, string>; // why a task has sent no lines
+}
+
+// PlacedNode has the name, the positions of the operation and of the device in the lists of the
+// graph, and the positions of the inputs and of the control inputs.
+export type PlacedNode = [string, number, number, number[], number[]];
+
+export interface PlacedGraph {
+  devices: string[];
+  ops: string[];
+  nodes: PlacedNode[];
+}
+
+// Series is the course of a scalar summary.
+export interface Series {
+  task: string;
+  tag: string;
+  times: number[]; // s since 1970
+  steps: number[]; // -1 for an unknown step
+  values: (number | null)[]; // null for NaN and infinity
 }
 
 // TraceEvent is an event of Chrome's trace event format; times are in microseconds.
@@ -81,6 +124,18 @@ async function read<T>(response: Response): Promise<T> {
 
 export async function getCluster(signal: AbortSignal): Promise<Cluster> {
   return read(await fetch("api/cluster", { signal }));
+}
+
+export async function getLog(level: string, lines: number, signal: AbortSignal): Promise<Log> {
+  return read(await fetch(`api/log?${new URLSearchParams({ level, lines: String(lines) })}`, { signal }));
+}
+
+export async function getGraph(task: string, session: string, signal: AbortSignal): Promise<PlacedGraph> {
+  return read(await fetch(`api/graph?${new URLSearchParams({ task, session })}`, { signal }));
+}
+
+export async function getScalars(signal: AbortSignal): Promise<Series[]> {
+  return read(await fetch("api/scalars", { signal }));
 }
 
 export async function record(steps: number, seconds: number, signal: AbortSignal): Promise<Recording> {

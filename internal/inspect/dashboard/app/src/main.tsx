@@ -2,18 +2,23 @@
 
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { getCluster, type Cluster } from "./api";
+import { getCluster, type Cluster, type Recording } from "./api";
 import { count } from "./format";
+import { Graph } from "./graph";
+import { Log } from "./log";
 import { Overview } from "./overview";
+import { usePolled } from "./poll";
 import { Resources } from "./resources";
+import { Scalars } from "./scalars";
 import { Timeline } from "./timeline";
-
-const interval = 2000; // ms
 
 const pages = [
   { path: "#/", title: "Overview" },
   { path: "#/resources", title: "Variables and queues" },
+  { path: "#/graph", title: "Graph" },
+  { path: "#/scalars", title: "Scalars" },
   { path: "#/timeline", title: "Timeline" },
+  { path: "#/log", title: "Log" },
 ];
 
 function usePath(): string {
@@ -24,32 +29,6 @@ function usePath(): string {
     return () => removeEventListener("hashchange", changed);
   }, []);
   return path;
-}
-
-// useCluster asks for the state while the page is visible. An error keeps the last state.
-function useCluster(): { cluster?: Cluster; error?: string } {
-  const [state, setState] = useState<{ cluster?: Cluster; error?: string }>({});
-  useEffect(() => {
-    const abort = new AbortController();
-    let timer: ReturnType<typeof setTimeout>;
-    const ask = async () => {
-      if (!document.hidden) {
-        try {
-          setState({ cluster: await getCluster(abort.signal) });
-        } catch (error) {
-          if (abort.signal.aborted) return;
-          setState((s) => ({ cluster: s.cluster, error: `The task does not answer: ${error instanceof Error ? error.message : error}` }));
-        }
-      }
-      timer = setTimeout(ask, interval);
-    };
-    void ask();
-    return () => {
-      abort.abort();
-      clearTimeout(timer);
-    };
-  }, []);
-  return state;
 }
 
 function useTheme(): [string, () => void] {
@@ -75,7 +54,8 @@ function Header({ cluster, error }: { cluster?: Cluster; error?: string }) {
 
 function App() {
   const path = usePath();
-  const { cluster, error } = useCluster();
+  const { data: cluster, error } = usePolled<Cluster>(getCluster);
+  const [recording, setRecording] = useState<Recording>();
   const [theme, toggle] = useTheme();
   const title = (pages.find((p) => p.path === path) ?? pages[0]!).title;
   useEffect(() => {
@@ -95,9 +75,12 @@ function App() {
       <main>
         <Header cluster={cluster} error={error} />
         {cluster && title === pages[0]!.title && <Overview cluster={cluster} />}
-        {cluster && title === pages[1]!.title && <Resources cluster={cluster} />}
-        <div hidden={title !== pages[2]!.title}>
-          <Timeline theme={theme} />
+        {cluster && title === "Variables and queues" && <Resources cluster={cluster} />}
+        {cluster && title === "Graph" && <Graph cluster={cluster} recording={recording} />}
+        {title === "Scalars" && <Scalars theme={theme} />}
+        {title === "Log" && <Log />}
+        <div hidden={title !== "Timeline"}>
+          <Timeline theme={theme} onRecorded={setRecording} />
         </div>
       </main>
     </>

@@ -84,6 +84,32 @@ function SessionCard({ task, session }: { task: Task; session: Session }) {
   );
 }
 
+function Failures({ cluster }: { cluster: Cluster }) {
+  const failures = cluster.tasks.flatMap((t) => t.failures.map((f) => ({ ...f, master: t.name })));
+  failures.sort((a, b) => b.last - a.last);
+  return (
+    <section aria-labelledby="errors">
+      <h2 id="errors">Recent errors of steps</h2>
+      {failures.length === 0 && <p class="note">No step has failed.</p>}
+      <div class="cards">
+        {failures.slice(0, 20).map((f) => (
+          <article key={f.master + f.session + f.code + f.message}>
+            <h3>
+              <span class="state bad">{f.code}</span>
+              {f.task && ` on ${f.task}`}
+            </h3>
+            <p class="error-text">{f.message}</p>
+            <p class="note">
+              {new Date(f.last).toISOString().slice(0, 19).replace("T", " ")} UTC, step {f.step} of session {f.session}… at {f.master}
+              {f.count > 1 && `, ${f.count} times`}
+            </p>
+          </article>
+        ))}
+      </div>
+    </section>
+  );
+}
+
 export function Overview({ cluster }: { cluster: Cluster }) {
   const sessions = cluster.tasks.flatMap((task) => task.sessions.map((session) => ({ task, session })));
   return (
@@ -123,6 +149,7 @@ export function Overview({ cluster }: { cluster: Cluster }) {
           ))}
         </div>
       </section>
+      <Failures cluster={cluster} />
     </>
   );
 }

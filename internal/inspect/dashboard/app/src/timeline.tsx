@@ -91,7 +91,7 @@ function save(recording: Recording): void {
   URL.revokeObjectURL(url);
 }
 
-export function Timeline({ theme }: { theme: string }) {
+export function Timeline({ theme, onRecorded }: { theme: string; onRecorded: (r: Recording) => void }) {
   const [steps, setSteps] = useState(5);
   const [seconds, setSeconds] = useState(5);
   const [state, setState] = useState<{ recording?: Recording; error?: string; running?: AbortController }>({});
@@ -101,7 +101,10 @@ export function Timeline({ theme }: { theme: string }) {
     const running = new AbortController();
     setState((s) => ({ ...s, running, error: undefined }));
     record(steps, seconds, running.signal).then(
-      (recording) => setState({ recording }),
+      (recording) => {
+        setState({ recording });
+        onRecorded(recording);
+      },
       (error: unknown) => setState((s) => ({ recording: s.recording, error: running.signal.aborted ? undefined : String(error) })),
     );
   };
