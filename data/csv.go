@@ -18,6 +18,11 @@ type CSV struct {
 	Label string // name of the column with the labels; the last column if ""
 	// Features are the columns of the inputs, which hold numbers; all others than Label if nil.
 	Features []string
+	// OneHot are features with texts. Each becomes one feature for each of its texts, sorted, with
+	// a name such as "color=red": 1 in the lines with that text, and otherwise 0. A map from column
+	// to texts, such as [Table.Texts] of the training data, gives other files the same features.
+	OneHot []string
+	Texts  map[string][]string
 	// Classes are the texts of labels that mean 0, 1 …. If it is nil and a label is not a number,
 	// it becomes the sorted list of all texts.
 	Classes []string
@@ -31,9 +36,10 @@ type Table struct {
 	Columns []string // names of the features
 	// Classes are the texts of the labels of the classes 0, 1 …; nil if labels are numbers.
 	Classes  []string
-	Features [][]float32 // one row for each line
-	Numbers  []float32   // labels that are numbers; nil if there are classes
-	Labels   []int32     // labels that are classes; nil if they are numbers
+	Texts    map[string][]string // texts of the columns of OneHot; nil without them
+	Features [][]float32         // one row for each line
+	Numbers  []float32           // labels that are numbers; nil if there are classes
+	Labels   []int32             // labels that are classes; nil if they are numbers
 }
 
 // ReadCSV reads a file of lines of fields. The first line has the names of the columns unless Names
@@ -80,8 +86,9 @@ func parseCSV(in io.Reader, o CSV) (*Table, error) {
 		return nil, err
 	}
 	t := &Table{Classes: o.Classes}
-	for _, c := range features {
-		t.Columns = append(t.Columns, names[c])
+	encoder, err := o.encoder(names, features)
+	if err != nil {
+		return nil, err
 	}
 	var texts []string
 	for {
@@ -98,9 +105,13 @@ func parseCSV(in io.Reader, o CSV) (*Table, error) {
 		}
 		row := make([]float32, len(features))
 		for i, c := range features {
+			if encoder.has(i) {
+				encoder.add(i, strings.TrimSpace(fields[c]))
+				continue
+			}
 			v, err := strconv.ParseFloat(strings.TrimSpace(fields[c]), 32)
 			if err != nil {
-				return nil, status.InvalidArgumentf("data: line %d, column %q: %q is not a number; leave the column out with CSV.Features, or convert it",
+				return nil, status.InvalidArgumentf("data: line %d, column %q: %q is not a number; name the column in CSV.OneHot, or leave it out with CSV.Features",
 					line, names[c], fields[c])
 			}
 			row[i] = float32(v)
@@ -110,6 +121,9 @@ func parseCSV(in io.Reader, o CSV) (*Table, error) {
 	}
 	if len(texts) == 0 {
 		return nil, status.InvalidArgumentf("data: the file has no lines of data")
+	}
+	if err := encoder.encode(t); err != nil {
+		return nil, err
 	}
 	return t, t.setLabels(texts)
 }

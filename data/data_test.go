@@ -253,6 +253,31 @@ func TestReadCSV(t *testing.T) {
 	}
 }
 
+func TestCSVOneHot(t *testing.T) {
+	path := write(t, "a.csv", "color,x,size,label\nred,1,S,0\nblue,2,L,1\nred,3,L,1\n")
+	table, err := data.ReadCSV(path, data.CSV{OneHot: []string{"color", "size"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(table.Columns, table.Features); got != "[color=blue color=red x size=L size=S] [[0 1 1 0 1] [1 0 2 1 0] [0 1 3 1 0]]" {
+		t.Errorf("got %s", got)
+	}
+	other := write(t, "b.csv", "color,x,size,label\nblue,4,S,0\n")
+	again, err := data.ReadCSV(other, data.CSV{OneHot: []string{"color", "size"}, Texts: table.Texts})
+	if err != nil || fmt.Sprint(again.Features) != "[[1 0 4 0 1]]" {
+		t.Errorf("got %v, %v", again, err)
+	}
+	for want, o := range map[string]data.CSV{
+		`row 1 of the data, column "color": "blue" is none of the texts ["red"]`: {OneHot: []string{"color", "size"}, Texts: map[string][]string{"color": {"red"}}},
+		`OneHot has "shape", which is not among the features`:                    {OneHot: []string{"shape"}},
+		`"S" is not a number; name the column in CSV.OneHot`:                     {OneHot: []string{"color"}},
+	} {
+		if _, err := data.ReadCSV(other, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 func TestCSVErrors(t *testing.T) {
 	for _, tt := range []struct {
 		text string

@@ -170,6 +170,9 @@ func TestFitKeepsTheBest(t *testing.T) {
 	if h.Last()["val_accuracy"] >= best {
 		t.Errorf("the last epoch has %v, the best %v", h.Last()["val_accuracy"], best)
 	}
+	if h.Best()["val_accuracy"] != best || h.BestEpoch == h.Epochs[len(h.Epochs)-1].Epoch {
+		t.Errorf("the best epoch is %d with %v, want %v", h.BestEpoch, h.Best(), best)
+	}
 	got, err := m.Evaluate(t.Context(), test)
 	if err != nil || got["accuracy"] != best {
 		t.Errorf("the model has an accuracy of %v, want %v; %v", got["accuracy"], best, err)

@@ -179,6 +179,10 @@ func (f *fitting) runEpoch(ctx context.Context, epoch int, bar *progress) error 
 		}
 		e.Seconds = time.Since(start).Seconds()
 		f.history.Epochs = append(f.history.Epochs, e)
+		f.history.BestEpoch = 0
+		if at := f.history.best(f.monitor()); at >= 0 {
+			f.history.BestEpoch = f.history.Epochs[at].Epoch
+		}
 		return f.save(ctx, sess, epoch)
 	})
 	if err != nil {

@@ -25,6 +25,9 @@ const bestPrefix = "best/model.ckpt"
 // History is what [Fit] has measured.
 type History struct {
 	Epochs []Epoch `json:"epochs"`
+	// BestEpoch is the number of the epoch with the best value of [FitOptions.Monitor], whose
+	// weights KeepBest keeps; 0 if there is none with a finite value.
+	BestEpoch int `json:"best_epoch,omitempty"`
 }
 
 // Epoch is what was measured in one epoch.
@@ -43,6 +46,16 @@ func (h *History) Last() map[string]float64 {
 		return nil
 	}
 	return h.Epochs[len(h.Epochs)-1].Values
+}
+
+// Best returns the values of the best epoch; nil if there is none.
+func (h *History) Best() map[string]float64 {
+	for _, e := range h.Epochs {
+		if e.Epoch == h.BestEpoch {
+			return e.Values
+		}
+	}
+	return nil
 }
 
 // Names returns the names of all values, sorted.

@@ -49,7 +49,7 @@ func run(ctx context.Context, file, dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "accuracy on the test data: %.2f\n", history.Last()["val_accuracy"])
+	fmt.Fprintf(out, "accuracy on the test data: %.2f\n", history.Best()["val_accuracy"])
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}

