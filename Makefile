@@ -292,6 +292,10 @@ kills: ## End a process 200 times while it saves a checkpoint, with SIGKILL and 
 probes: build ## Send requests that try to take all memory to a server (ARGS="-only queue -memory 1024")
 	$(GO) run ./internal/test/probes -weft bin/weft $(ARGS)
 
+.PHONY: hostile
+hostile: build ## Send random hostile programs to servers for MINUTES (SEED=2, ARGS="-first 7 -one" repeats one)
+	$(GO) run ./internal/test/probes -weft bin/weft -random $(or $(MINUTES),10)m -seed $(or $(SEED),1) $(ARGS)
+
 .PHONY: cover
 cover: ## Measure test coverage (.tmp/cover.html)
 	@mkdir -p .tmp

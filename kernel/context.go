@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -101,7 +102,7 @@ func (c *Context) allocated(i int, t tensor.Tensor, err error) (*tensor.Tensor, 
 func (c *Context) AllocateZeros(i int, shape tensor.Shape) (*tensor.Tensor, error) {
 	t, err := c.Allocate(i, shape)
 	if err == nil {
-		clear(t.Bytes())
+		bulk.Clear(t.Bytes())
 	}
 	return t, err
 }

@@ -21,6 +21,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -122,7 +123,7 @@ func newValues[T any](n int) (*Buffer, bool) {
 func Zeros(dtype DType, shape Shape) (Tensor, error) {
 	t, err := Alloc(dtype, shape)
 	if err == nil {
-		clear(t.mem)
+		bulk.Clear(t.mem)
 	}
 	return t, err
 }
@@ -165,7 +166,7 @@ func FromBytes(dtype DType, shape Shape, mem []byte, buf *Buffer) (Tensor, error
 	if uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%uintptr(min(dtype.Size(), 8)) != 0 {
 		t, err := allocate(dtype, slices.Clone(shape), size)
 		if err == nil {
-			copy(t.mem, mem)
+			bulk.Copy(t.mem, mem)
 			buf.release()
 		}
 		return t, err
@@ -344,7 +345,7 @@ func (t *Tensor) Clone() (Tensor, error) {
 	case []VariantValue:
 		copy(to, t.buf.vals.([]VariantValue))
 	default:
-		copy(out.mem, t.mem)
+		bulk.Copy(out.mem, t.mem)
 	}
 	return out, nil
 }

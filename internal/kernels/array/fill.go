@@ -9,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -185,7 +186,7 @@ func newEmpty(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		out, err := ctx.Allocate(0, shape)
 		if err == nil && zero {
-			clear(out.Bytes())
+			bulk.Clear(out.Bytes())
 		}
 		return err
 	}), nil

@@ -3,6 +3,7 @@ package imageops
 import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/quantize"
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -50,7 +51,7 @@ func newQuantizedResize(f func(r *resizing, in, out *tensor.Tensor)) kernel.New 
 				return err
 			}
 			if in := ctx.Input(0); r.y.in == r.y.out && r.x.in == r.x.out {
-				copy(out.Bytes(), in.Bytes())
+				bulk.Copy(out.Bytes(), in.Bytes())
 			} else {
 				f(r, in, out)
 			}

@@ -2,6 +2,7 @@ package ioops
 
 import (
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -46,7 +47,7 @@ func newImmutable(c *kernel.Construction) (kernel.Kernel, error) {
 			}
 			return nil
 		}
-		copy(out.Bytes(), contents)
+		bulk.Copy(out.Bytes(), contents)
 		return nil
 	})(c)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -156,7 +157,7 @@ func newConv[T tensor.Elem](e convEngine[T], volumes func(v *volume, out, a, b [
 				return err
 			}
 			if in.NumElements() == 0 {
-				clear(out.Bytes())
+				bulk.Clear(out.Bytes())
 				return nil
 			}
 			x, err := w.channelsLast(&flat)

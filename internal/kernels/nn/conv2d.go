@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -51,7 +52,7 @@ func conv2D[T tensor.Elem](e convEngine[T]) kernel.New {
 				return status.InvalidArgumentf("filter must not have zero elements (i.e. all dimensions must be non-zero)")
 			}
 			if in.NumElements() == 0 {
-				clear(out.Bytes())
+				bulk.Clear(out.Bytes())
 				return nil
 			}
 			return mapLast(w.axes, out, in, func(y, x []T) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -167,7 +168,7 @@ func conv2DInputGrad[T tensor.Elem](e convEngine[T], size inputSize) kernel.New 
 				return err
 			}
 			if grad.NumElements() == 0 {
-				clear(out.Bytes())
+				bulk.Clear(out.Bytes())
 				return nil
 			}
 			s, err := w.gradSize("Conv2DCustomBackpropInput", shape, filter.Shape(), grad.Shape())
@@ -205,7 +206,7 @@ func conv2DFilterGrad[T tensor.Elem](e convEngine[T], size func(*kernel.Context)
 				return err
 			}
 			if in.NumElements() == 0 {
-				clear(out.Bytes())
+				bulk.Clear(out.Bytes())
 				return nil
 			}
 			s, err := w.gradSize("Conv2DCustomBackpropFilter", in.Shape(), shape, grad.Shape())

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -213,7 +214,7 @@ func conv3DInputGrad[T tensor.Elem](ctx *kernel.Context, w *window, r volumeRun,
 		return err
 	}
 	if grad.NumElements() == 0 || filter.NumElements() == 0 {
-		clear(out.Bytes())
+		bulk.Clear(out.Bytes())
 		return nil
 	}
 	return mapLast(w.axes, out, grad, func(x, y []T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/conv"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -115,7 +116,7 @@ func newFusedConv[T simd.Float](c *kernel.Construction) (kernel.Kernel, error) {
 			return err
 		}
 		if in.NumElements() == 0 || filter.NumElements() == 0 {
-			clear(out.Bytes())
+			bulk.Clear(out.Bytes())
 			finish(&steps, ctx, tensor.Values[T](out), true)
 			return nil
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/tensor"
@@ -186,7 +187,7 @@ func copyElements(dst *tensor.Tensor, at int, src *tensor.Tensor) error {
 		copy(tensor.Values[string](dst)[at:], tensor.Values[string](src))
 		return nil
 	}
-	copy(dst.Bytes()[at*dst.DType().Size():], src.Bytes())
+	bulk.Copy(dst.Bytes()[at*dst.DType().Size():], src.Bytes())
 	return nil
 }
 

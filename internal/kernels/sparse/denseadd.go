@@ -5,6 +5,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -72,7 +73,7 @@ func denseAdd(ctx *kernel.Context) error {
 		return err
 	}
 	if !out.SharesBuffer(&b) {
-		copy(out.Bytes(), b.Bytes())
+		bulk.Copy(out.Bytes(), b.Bytes())
 	}
 	gatherscatter.Scatter(elementwise.Add, out, values, gatherscatter.List{Rows: position}, 1)
 	return nil

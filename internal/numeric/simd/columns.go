@@ -1,6 +1,10 @@
 package simd
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/weft-ml/weft/internal/sys/bulk"
+)
 
 // columnKernels holds kernels over the rows of a matrix. stride is in bytes.
 type columnKernels[T Float] struct {
@@ -175,6 +179,7 @@ func forRows(rows, cols int, f func(row, rows, col, cols int)) {
 	step := max(1, piece/cols)
 	for r := 0; r < rows; r += step {
 		for c := 0; c < cols; c += piece {
+			bulk.SafePoint()
 			f(r, min(step, rows-r), c, min(piece, cols-c))
 		}
 	}

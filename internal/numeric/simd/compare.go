@@ -1,6 +1,10 @@
 package simd
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/weft-ml/weft/internal/sys/bulk"
+)
 
 // Predicate is a comparison. For NaN only NotEqual holds.
 type Predicate int
@@ -48,6 +52,7 @@ func Compare[T Float](p Predicate, dst []bool, a, b []T) {
 		if f := comparingOf[T]().vector[p][l-1]; f != nil {
 			whole = len(dst) &^ (vector - 1)
 			for i := 0; i < whole; i += piece {
+				bulk.SafePoint()
 				f(&dst[i], &a[i], &b[i], min(piece, whole-i))
 			}
 		}
@@ -63,6 +68,7 @@ func CompareScalar[T Float](p Predicate, dst []bool, a []T, b T) {
 		if f := comparingOf[T]().scalar[p][l-1]; f != nil {
 			whole = len(dst) &^ (vector - 1)
 			for i := 0; i < whole; i += piece {
+				bulk.SafePoint()
 				f(&dst[i], &a[i], min(piece, whole-i), b)
 			}
 		}
@@ -78,6 +84,7 @@ func CompareMagnitude[T Float](p Predicate, dst []bool, a []T, b T) {
 		f := comparingOf[T]().magnitude[p][l-1]
 		whole = len(dst) &^ (vector - 1)
 		for i := 0; i < whole; i += piece {
+			bulk.SafePoint()
 			f(&dst[i], &a[i], min(piece, whole-i), b)
 		}
 	}
@@ -154,6 +161,7 @@ func Blend[E uint32 | uint64](dst, a, b []E, cond []bool) {
 	if l := Current(); l != Generic && blend32[l-1] != nil {
 		whole = n &^ (vector - 1)
 		for i := 0; i < whole; i += piece {
+			bulk.SafePoint()
 			n := min(piece, whole-i)
 			if unsafe.Sizeof(E(0)) == 4 {
 				blend32[l-1](word[float32](&dst[i]), word[float32](&a[i]), word[float32](&b[i]), &cond[i], n)

@@ -3,6 +3,8 @@ package simd
 import (
 	"math"
 	"unsafe"
+
+	"github.com/weft-ml/weft/internal/sys/bulk"
 )
 
 // vector is a number of elements that fills whole vectors at every level.
@@ -22,6 +24,7 @@ func (k *conversion[D, S]) run(dst []D, src []S) int {
 		return 0
 	}
 	for i := 0; i < whole; i += piece {
+		bulk.SafePoint()
 		k.asm[l-1](&dst[i], &src[i], min(piece, whole-i))
 	}
 	return whole

@@ -1,6 +1,10 @@
 package simd
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/weft-ml/weft/internal/sys/bulk"
+)
 
 // Int is the constraint of the integer types with vector code.
 type Int interface{ int32 | int64 }
@@ -33,6 +37,7 @@ func runInts[R any, T Int](asm *levels[func(dst *R, a, b *T, n int)], dst []R, a
 	}
 	whole := len(dst) &^ (vector - 1)
 	for i := 0; i < whole; i += piece {
+		bulk.SafePoint()
 		asm[l-1](&dst[i], &a[i], &b[i], min(piece, whole-i))
 	}
 	return whole
@@ -97,6 +102,7 @@ func intRows[T Int](asm *levels[func(dst, a *T, rows, cols int)], dst, x []T, co
 	}
 	for i := range dst {
 		for lo := 0; lo < cols; lo += piece {
+			bulk.SafePoint()
 			var v T
 			asm[l-1](&v, &x[i*cols+lo], 1, min(piece, cols-lo))
 			if lo > 0 {

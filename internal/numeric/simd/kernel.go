@@ -1,6 +1,10 @@
 package simd
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/weft-ml/weft/internal/sys/bulk"
+)
 
 // piece is the number of elements per call of an assembly function. Such a call takes a few
 // microseconds.
@@ -30,6 +34,7 @@ func (k *unary[T]) run(dst, src []T) {
 		return
 	}
 	for i := 0; i < len(dst); i += piece {
+		bulk.SafePoint()
 		k.asm[l-1](&dst[i], &src[i], min(piece, len(dst)-i))
 	}
 }
@@ -48,6 +53,7 @@ func (k *binary[T]) run(dst, a, b []T) {
 		return
 	}
 	for i := 0; i < len(dst); i += piece {
+		bulk.SafePoint()
 		k.asm[l-1](&dst[i], &a[i], &b[i], min(piece, len(dst)-i))
 	}
 }
@@ -66,6 +72,7 @@ func (k *scalar[T]) run(dst, a []T, b T) {
 		return
 	}
 	for i := 0; i < len(dst); i += piece {
+		bulk.SafePoint()
 		k.asm[l-1](&dst[i], &a[i], min(piece, len(dst)-i), b)
 	}
 }

@@ -3,6 +3,8 @@ package simd
 import (
 	"fmt"
 	"unsafe"
+
+	"github.com/weft-ml/weft/internal/sys/bulk"
 )
 
 // Between is a position between two pixels of a row, which start with elements Lower and Upper.
@@ -28,6 +30,7 @@ func Lerp(dst, a, b []float32, share float32) {
 		return
 	}
 	for i := 0; i < len(dst); i += piece {
+		bulk.SafePoint()
 		lerps.slices[l-1](&dst[i], &a[i], &b[i], min(piece, len(dst)-i), share)
 	}
 }

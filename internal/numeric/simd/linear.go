@@ -3,6 +3,8 @@ package simd
 import (
 	"math"
 	"unsafe"
+
+	"github.com/weft-ml/weft/internal/sys/bulk"
 )
 
 // linear holds the kernels that combine slices with factors, and the simplest case: filling.
@@ -37,6 +39,7 @@ func Fill[E uint32 | uint64](dst []E, v E) {
 		return
 	}
 	for i := 0; i < len(dst); i += piece {
+		bulk.SafePoint()
 		n := min(piece, len(dst)-i)
 		if unsafe.Sizeof(v) == 4 {
 			linears.f32.fill[l-1](word[float32](&dst[i]), n, math.Float32frombits(uint32(v)))
@@ -64,6 +67,7 @@ func Clamp[T Float](dst, src []T, low, high T) {
 	}
 	f := linearOf[T]().clamp[l-1]
 	for i := 0; i < len(dst); i += piece {
+		bulk.SafePoint()
 		f(&dst[i], &src[i], min(piece, len(dst)-i), low, high)
 	}
 }
@@ -83,6 +87,7 @@ func Leaky[T Float](dst, x, by []T, alpha T) {
 	}
 	f := linearOf[T]().leaky[l-1]
 	for i := 0; i < len(dst); i += piece {
+		bulk.SafePoint()
 		f(&dst[i], &x[i], &by[i], min(piece, len(dst)-i), alpha)
 	}
 }
@@ -102,6 +107,7 @@ func selectBy[T Float](asm *levels[func(dst, x, a, b *T, n int, bound T)], dst, 
 	x, a, b = x[:n], a[:n], b[:n]
 	if l := Current(); l != Generic {
 		for i := 0; i < n; i += piece {
+			bulk.SafePoint()
 			asm[l-1](&dst[i], &x[i], &a[i], &b[i], min(piece, n-i), bound)
 		}
 		return
@@ -128,6 +134,7 @@ func Add4[T Float](dst, a, b, c, d []T) {
 	}
 	f := linearOf[T]().add4[l-1]
 	for i := 0; i < n; i += piece {
+		bulk.SafePoint()
 		f(&dst[i], &a[i], &b[i], &c[i], &d[i], min(piece, n-i))
 	}
 }
@@ -144,6 +151,7 @@ func Axpy[T Float](y []T, a T, x []T) {
 	}
 	k := linearOf[T]()
 	for i := 0; i < len(y); i += piece {
+		bulk.SafePoint()
 		k.axpy[l-1](&y[i], &x[i], min(piece, len(y)-i), a)
 	}
 }
@@ -160,6 +168,7 @@ func Axpby[T Float](dst []T, a T, x []T, b T, y []T) {
 	}
 	k := linearOf[T]()
 	for i := 0; i < len(dst); i += piece {
+		bulk.SafePoint()
 		k.axpby[l-1](&dst[i], &x[i], &y[i], min(piece, len(dst)-i), a, b)
 	}
 }

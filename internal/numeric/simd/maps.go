@@ -1,5 +1,7 @@
 package simd
 
+import "github.com/weft-ml/weft/internal/sys/bulk"
+
 // Maps of one slice.
 
 // Neg computes dst = -src.
@@ -57,6 +59,7 @@ const farAway = 1 << 20
 // runNear is runUnary for functions whose assembly requires arguments near zero.
 func runNear[T Float](k *unaryPair, dst, src []T) {
 	for lo := 0; lo < len(dst); lo += piece {
+		bulk.SafePoint()
 		hi := min(lo+piece, len(dst))
 		x := src[lo:hi]
 		switch {

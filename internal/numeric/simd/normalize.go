@@ -1,5 +1,7 @@
 package simd
 
+import "github.com/weft-ml/weft/internal/sys/bulk"
+
 // Passes down the columns of matrices, for batch normalization. Rows of x, dy and dst have the
 // length of shift, without gaps.
 
@@ -86,6 +88,7 @@ func columnPieces(n, columns int, visit func(at, col, stride, rows, cols int)) {
 		return
 	}
 	for col := 0; col < columns; col += piece {
+		bulk.SafePoint()
 		cols := min(piece, columns-col)
 		step := max(1, piece/cols)
 		for row, rows := 0, n/columns; row < rows; row += step {

@@ -1,6 +1,10 @@
 package simd
 
-import "math"
+import (
+	"math"
+
+	"github.com/weft-ml/weft/internal/sys/bulk"
+)
 
 // sumPiece is the number of elements that are summed in type T. It is small enough to limit
 // rounding errors.
@@ -78,6 +82,7 @@ func ProdRows[T Float](dst, x []T, cols int) { reduceRows(&product, dst, x, cols
 func Prod[T Float](a []T) T {
 	p := T(1)
 	for i := 0; i < len(a); i += piece {
+		bulk.SafePoint()
 		p *= reducePart(&product, a[i:min(len(a), i+piece)])
 	}
 	return p
@@ -120,6 +125,7 @@ func Sum64[T Float](a []T) float64 {
 func MaxOf[T Float](a []T) T {
 	m := T(math.Inf(-1))
 	for i := 0; i < len(a); i += piece {
+		bulk.SafePoint()
 		m = max(m, reducePart(&largest, a[i:min(len(a), i+piece)]))
 	}
 	return m
@@ -129,6 +135,7 @@ func MaxOf[T Float](a []T) T {
 func MinOf[T Float](a []T) T {
 	m := T(math.Inf(1))
 	for i := 0; i < len(a); i += piece {
+		bulk.SafePoint()
 		m = min(m, reducePart(&least, a[i:min(len(a), i+piece)]))
 	}
 	return m

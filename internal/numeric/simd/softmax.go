@@ -1,6 +1,10 @@
 package simd
 
-import "math"
+import (
+	"math"
+
+	"github.com/weft-ml/weft/internal/sys/bulk"
+)
 
 // softmaxKernels holds the assembly of softmax.
 type softmaxKernels[T Float] struct {
@@ -103,6 +107,7 @@ func expSumLong[T Float](src []T, largest, sum *T) {
 	f := softmaxOf[T]().sums[Current()-1]
 	m, s := math.Inf(-1), 0.0
 	for i := 0; i < len(src); i += piece {
+		bulk.SafePoint()
 		f(&src[i], 1, min(piece, len(src)-i), largest, sum)
 		m, s = addExpSums(m, s, float64(*largest), float64(*sum))
 	}

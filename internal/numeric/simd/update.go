@@ -1,6 +1,10 @@
 package simd
 
-import "math"
+import (
+	"math"
+
+	"github.com/weft-ml/weft/internal/sys/bulk"
+)
 
 // Optimizer steps. w holds the weights and g the gradient. The other slices are the state. w and
 // the state are updated in place. The formulas are those of TensorFlow's Apply ops.
@@ -42,6 +46,7 @@ func Momentum[T Float](w, acc, g []T, rate, momentum T, nesterov bool) {
 	}
 	p := [2]T{rate, momentum}
 	for i := 0; i < len(w); i += piece {
+		bulk.SafePoint()
 		f(&w[i], &acc[i], &g[i], min(piece, len(w)-i), &p)
 	}
 }
@@ -64,6 +69,7 @@ func Adagrad[T Float](w, acc, g []T, rate, epsilon T, frozen bool) {
 		f = updateOf[T]().adagradRoot[l-1]
 	}
 	for i := 0; i < len(w); i += piece {
+		bulk.SafePoint()
 		f(&w[i], &acc[i], &g[i], min(piece, len(w)-i), &p)
 	}
 }
@@ -91,6 +97,7 @@ func Adam[T Float](w, m, v, g []T, r AdamRates[T]) {
 		f = k.adamNesterov[l-1]
 	}
 	for i := 0; i < len(w); i += piece {
+		bulk.SafePoint()
 		f(&w[i], &m[i], &v[i], &g[i], min(piece, len(w)-i), &p)
 	}
 }
@@ -111,12 +118,14 @@ func RMSProp[T Float](w, ms, mom, mg, g []T, r RMSPropRates[T]) {
 	case mg == nil:
 		f := updateOf[T]().rmsProp[l-1]
 		for i := 0; i < len(w); i += piece {
+			bulk.SafePoint()
 			f(&w[i], &ms[i], &mom[i], &g[i], min(piece, len(w)-i), &p)
 		}
 	default:
 		mg = mg[:len(w)]
 		f := updateOf[T]().rmsPropCentered[l-1]
 		for i := 0; i < len(w); i += piece {
+			bulk.SafePoint()
 			f(&w[i], &ms[i], &mom[i], &mg[i], &g[i], min(piece, len(w)-i), &p)
 		}
 	}
@@ -139,6 +148,7 @@ func FTRL[T Float](w, acc, linear, g []T, r FTRLRates[T]) {
 	}
 	f := updateOf[T]().ftrl[l-1]
 	for i := 0; i < len(w); i += piece {
+		bulk.SafePoint()
 		f(&w[i], &acc[i], &linear[i], &g[i], min(piece, len(w)-i), &p)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -44,7 +45,7 @@ func (x *execution) allToAll(ctx context.Context) (tensor.Tensor, error) {
 			place = x.group.userRanks[from]
 		}
 		row := out.Rows(place, place+1)
-		copy(row.Bytes(), got.Bytes())
+		bulk.Copy(row.Bytes(), got.Bytes())
 		return nil
 	})
 	if err != nil {

@@ -47,7 +47,7 @@ type Step struct {
 func RunScripts(t *testing.T, files ...string) {
 	t.Helper()
 	for _, file := range files {
-		scripts, err := readScripts(file)
+		scripts, err := ReadScripts(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,8 @@ func RunScripts(t *testing.T, files ...string) {
 	}
 }
 
-func readScripts(file string) ([]*Script, error) {
+// ReadScripts reads a file of scripts.
+func ReadScripts(file string) ([]*Script, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err

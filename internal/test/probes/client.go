@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
@@ -117,6 +118,8 @@ type neighbor struct {
 	mu   sync.Mutex
 	took []time.Duration // guarded by mu; times of steps since the last takeP99
 	most time.Duration   // guarded by mu; since the last takeP99
+
+	begin atomic.Int64 // when the current step began, ns since 1970
 }
 
 // training is the graph of the neighbor: a parameter update that multiplies matrices.
@@ -159,6 +162,7 @@ func (n *neighbor) train(handle string) {
 	defer close(n.ended)
 	for n.err == nil {
 		begin := time.Now()
+		n.begin.Store(begin.UnixNano())
 		n.err = n.client.step(handle, nil, "y")
 		took := time.Since(begin)
 		n.mu.Lock()

@@ -2,6 +2,7 @@
 // kernels and files, against the counts of sessions and against the memory of its machine.
 //
 //	go run ./internal/test/probes -weft bin/weft [-only REGEXP]
+//	go run ./internal/test/probes -weft bin/weft -random 30m [-seed N] [-first N] [-one]
 //
 // Each probe runs against a `weft server` of its own in a memory group of 3 GiB. Where groups
 // cannot be made, the server gets the flag --memory-limit instead, and the program checks the peak
@@ -11,6 +12,11 @@
 //   - the requests fail with the code and the text that the probe has,
 //   - no step of the neighbor fails, and none takes more than neighborStall,
 //   - the memory is given back when the session of the probe is closed.
+//
+// With -random, it sends random programs (see package hostile) for a time: to sessions, to the
+// eager service, and as damaged requests. Every 400 programs get a server of their own. All that
+// holds for probes has to hold, but for the code of the errors. Run it with -first N -one to repeat
+// a program.
 //
 // The program prints a line for each probe, with the slowdown of the neighbor and the peak memory,
 // and exits with 1 if one fails.
@@ -32,6 +38,12 @@ func main() {
 	memory := flag.Int64("memory", 3<<10, "memory of the group of each server, in MiB")
 	only := flag.String("only", "", "regular expression of the probes to run")
 	verbose := flag.Bool("v", false, "print the log of the server and all errors")
+	duration := flag.Duration("random", 0, "time for random programs, instead of the probes")
+	seed := flag.Uint64("seed", 1, "seed of the random programs")
+	first := flag.Uint64("first", 0, "number of the first random program")
+	one := flag.Bool("one", false, "run one random program, and print it")
+	dump := flag.Bool("dump", false, "print the stacks of a server that stalls the neighbor of random programs")
+	keep := flag.String("keep", "", "folder for the graphs of random programs that have ended a server")
 	flag.Parse()
 	pattern, err := regexp.Compile(*only)
 	if err != nil {
@@ -39,8 +51,17 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	failed := runAll(ctx, &target{*weft, *memory << 20}, pattern, *verbose)
+	t := &target{*weft, *memory << 20}
+	var failed int
+	if *duration > 0 {
+		failed = runRandom(ctx, &randomRun{target: t, seed: *seed, only: *one, keep: *keep, dump: *dump}, *first, *duration)
+	} else {
+		failed = runAll(ctx, t, pattern, *verbose)
+	}
 	stop()
+	if failed > 0 && *duration > 0 {
+		os.Exit(1)
+	}
 	if failed > 0 {
 		fmt.Fprintf(os.Stdout, "%d probes failed\n", failed)
 		os.Exit(1)

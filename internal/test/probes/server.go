@@ -90,8 +90,12 @@ func (s *server) stop() string {
 // reason says why a server has ended.
 func (s *server) reason() string {
 	text, _, _ := strings.Cut(s.log.String(), "\ngoroutine ")
-	if len(text) > 300 {
-		text = text[len(text)-300:]
+	if at := max(strings.Index(text, "fatal error"), strings.Index(text, "panic:")); at > 0 {
+		text = text[at:]
+		text = text[:min(len(text), 600)]
+	}
+	if len(text) > 600 {
+		text = text[len(text)-600:]
 	}
 	return strings.TrimSpace(fmt.Sprintf("%v %s", s.err, text))
 }
