@@ -44,6 +44,13 @@ const (
 	// reserveShare is the divisor of the part of the limit that is closed to large allocations. So
 	// the small ones of other requests succeed while one request has taken all that it could.
 	reserveShare = 16
+	// growthShare is the divisor of the part of the limit that is closed to all but small tensors.
+	// Tables, queues and loops that grow without end reach their limit and fail. What is left then is
+	// for the tensors of other steps, which are freed soon.
+	growthShare = 32
+	// blindShare is the divisor of the part of the limit that may be taken while another goroutine
+	// reads or collects garbage, which takes seconds in a large heap.
+	blindShare = 128
 )
 
 // pressShare is the divisor of the part of the limit that has to be free for new sessions.
@@ -89,26 +96,37 @@ func Limit() int64 { return process.limit.Load() }
 func Refused() uint64 { return process.refused.Load() }
 
 // Take asks for n bytes that the caller is about to allocate. It returns false if the process would
-// exceed its limit. What is freed later need not be reported.
+// exceed its limit, less the part that is for small tensors. What is freed later need not be
+// reported.
 func Take(n int64) bool {
+	n, due := collectGrain(n)
+	return n == 0 || due && process.take(n, growthShare)
+}
+
+// collectGrain adds n bytes to a shard. It returns the bytes of the shard once they are a grain, and
+// 0 before. It returns false if a failpoint refuses them.
+func collectGrain(n int64) (bytes int64, ok bool) {
 	if failpoint.Hit("membudget/take") != nil {
-		return false
+		return n, false
 	}
 	if n < grain {
 		s := &shards[rand.Uint32()%uint32(len(shards))]
 		if s.taken.Add(n) < grain {
-			return true
+			return 0, true
 		}
 		n = s.taken.Swap(0)
 	}
-	return process.take(n)
+	return n, true
 }
 
 // Reserve is Take for an allocation of n bytes that alloc makes. alloc is called only if Reserve
 // returns true.
+//
+// It is for tensors. An allocation below 1 MiB may use all of the limit, and waits up to a second
+// for memory: a step that has taken what there was fails meanwhile, and the steps of others go on.
 func Reserve(n int64, alloc func()) bool {
 	if n < minReserved {
-		if !Take(n) {
+		if bytes, ok := collectGrain(n); bytes > 0 && (!ok || !process.takeSmall(bytes)) {
 			return false
 		}
 		alloc()
@@ -207,8 +225,9 @@ func (b *budget) isEarly(margin int64) bool {
 	return b.since.Load()+b.reserved.Load()+margin <= b.due.Load() && mono.Nanos()-b.read.Load() < int64(maxAge)
 }
 
-// take adds n bytes, and reports whether the process stays below its limit.
-func (b *budget) take(n int64) bool {
+// take adds n bytes, and reports whether the process stays below its limit, less a share of it. A
+// share of 0 is none.
+func (b *budget) take(n, share int64) bool {
 	limit := b.limit.Load()
 	if limit == 0 {
 		return true
@@ -217,13 +236,35 @@ func (b *budget) take(n int64) bool {
 	if b.isEarly(0) {
 		return true
 	}
+	if share > 0 {
+		limit -= limit / share
+	}
 	return b.admit(n, limit)
+}
+
+// takeSmall is take of all of the limit, which waits for memory.
+func (b *budget) takeSmall(n int64) bool {
+	if b.take(n, 0) {
+		return true
+	}
+	for end := mono.Nanos() + int64(awaitTime); mono.Nanos() < end; {
+		time.Sleep(awaitPeriod)
+		if b.take(n, 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // admit reads how much memory is in use, and reports whether n bytes more are below the limit,
 // after a garbage collection if need be.
 func (b *budget) admit(n, limit int64) bool {
-	b.mu.Lock()
+	if !b.mu.TryLock() {
+		if b.since.Load()+n <= b.limit.Load()/blindShare && n < minReserved {
+			return true // the next reading finds it
+		}
+		b.mu.Lock()
+	}
 	defer b.mu.Unlock()
 	if b.fits(n, limit) {
 		return true

@@ -2,7 +2,9 @@ package membudget
 
 import (
 	"errors"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/weft-ml/weft/internal/sys/mono"
 )
@@ -21,18 +23,18 @@ func TestLimit(t *testing.T) {
 	b, inUse, _ := testBudget(1 << 40)
 	const piece = 1 << 20
 	taken := 0
-	for b.take(piece) {
+	for b.take(piece, 0) {
 		*inUse += piece
 		taken++
 	}
 	if taken < 1020 || taken > 1024 {
 		t.Errorf("%d MiB are taken of 1024", taken)
 	}
-	if b.take(piece) {
+	if b.take(piece, 0) {
 		t.Error("more is taken than there is")
 	}
 	*inUse -= 100 * piece
-	if !b.take(piece) {
+	if !b.take(piece, 0) {
 		t.Error("nothing is taken after memory was given back")
 	}
 }
@@ -40,11 +42,11 @@ func TestLimit(t *testing.T) {
 // Memory that was not asked for counts, at the latest maxAge after it was taken.
 func TestMemoryThatIsNotAskedFor(t *testing.T) {
 	b, inUse, _ := testBudget(1 << 40)
-	if !b.take(1) {
+	if !b.take(1, 0) {
 		t.Fatal("nothing is taken")
 	}
 	*inUse = 2 << 30
-	for begin := mono.Nanos(); b.take(1); {
+	for begin := mono.Nanos(); b.take(1, 0); {
 		if mono.Nanos()-begin > int64(10*maxAge) {
 			t.Fatal("the memory was not found")
 		}
@@ -57,14 +59,14 @@ func TestCollections(t *testing.T) {
 	for i := range 3 {
 		*inUse = 1 << 30
 		b.due.Store(0)
-		if !b.take(1<<20) || *collections != i+1 {
+		if !b.take(1<<20, 0) || *collections != i+1 {
 			t.Errorf("garbage: %d collections, want %d", *collections, i+1)
 		}
 	}
 	b, inUse, collections = testBudget(1 << 30)
 	*inUse = 1 << 30
 	for range 3 {
-		if b.take(1 << 20) {
+		if b.take(1<<20, 0) {
 			t.Error("more is taken than there is")
 		}
 	}
@@ -73,11 +75,63 @@ func TestCollections(t *testing.T) {
 	}
 }
 
+// What grows leaves memory for the small tensors of others, which wait for more.
+func TestGrowthLeavesMemory(t *testing.T) {
+	b, inUse, _ := testBudget(1 << 40)
+	const piece = 1 << 18
+	for b.take(piece, growthShare) {
+		*inUse += piece
+	}
+	if *inUse < 1<<30-1<<30/growthShare-piece || *inUse > 1<<30-1<<30/growthShare {
+		t.Errorf("%d MiB are taken", *inUse>>20)
+	}
+	if !b.takeSmall(piece) {
+		t.Error("nothing is left for a small tensor")
+	}
+	*inUse = 1 << 30
+	var mu sync.Mutex // guards inUse
+	b.used = func() int64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return *inUse
+	}
+	time.AfterFunc(100*time.Millisecond, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		*inUse = 1 << 29
+	})
+	b.since.Store(1 << 30)
+	if !b.takeSmall(piece) {
+		t.Error("a small tensor does not wait for memory")
+	}
+}
+
+// While a goroutine collects garbage, another one takes a little memory without waiting.
+func TestTakeDuringCollection(t *testing.T) {
+	b, inUse, _ := testBudget(1 << 29)
+	*inUse = 1 << 30
+	collecting, done := make(chan struct{}), make(chan struct{})
+	b.collect = func() {
+		close(collecting)
+		<-done
+	}
+	var ended sync.WaitGroup
+	ended.Go(func() { b.take(1, 0) })
+	<-collecting
+	b.since.Store(0)
+	b.due.Store(-1)
+	if !b.take(1<<10, 0) {
+		t.Error("1 KiB is refused during a collection")
+	}
+	close(done)
+	ended.Wait()
+}
+
 func TestNoLimit(t *testing.T) {
 	b, inUse, collections := testBudget(0)
 	b.setLimit(0)
 	*inUse = 1 << 40
-	if !b.take(1<<40) || *collections > 0 {
+	if !b.take(1<<40, 0) || *collections > 0 {
 		t.Error("a process without a limit cannot take memory")
 	}
 }
