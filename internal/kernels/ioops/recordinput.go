@@ -163,6 +163,7 @@ func (r *recordInput) read(ctx context.Context) error {
 		}
 		return err
 	}
+	membudget.MustTake(int64(len(rec.value)))
 	i := r.random.IntN(len(r.ready) + 1)
 	r.ready = append(r.ready, rec.value)
 	last := len(r.ready) - 1

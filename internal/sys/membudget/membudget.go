@@ -45,8 +45,8 @@ const (
 	// the small ones of other requests succeed while one request has taken all that it could.
 	reserveShare = 16
 	// growthShare is the divisor of the part of the limit that is closed to all but small tensors.
-	// Tables, queues and loops that grow without end reach their limit and fail. What is left then is
-	// for the tensors of other steps, which are freed soon.
+	// Tables, queues and loops that grow without end reach their limit and fail. What is left then
+	// is for the tensors of other steps, which are freed soon.
 	growthShare = 32
 	// blindShare is the divisor of the part of the limit that may be taken while another goroutine
 	// reads or collects garbage, which takes seconds in a large heap.
@@ -103,8 +103,8 @@ func Take(n int64) bool {
 	return n == 0 || due && process.take(n, growthShare)
 }
 
-// collectGrain adds n bytes to a shard. It returns the bytes of the shard once they are a grain, and
-// 0 before. It returns false if a failpoint refuses them.
+// collectGrain adds n bytes to a shard. It returns the bytes of the shard once they are a grain,
+// and 0 before. It returns false if a failpoint refuses them.
 func collectGrain(n int64) (bytes int64, ok bool) {
 	if failpoint.Hit("membudget/take") != nil {
 		return n, false
@@ -140,6 +140,24 @@ func Reserve(n int64, alloc func()) bool {
 	alloc()
 	process.since.Add(n)
 	return true
+}
+
+// Hold asks for n bytes that are allocated until release is called, which the caller must do once,
+// also by other goroutines. So two that ask for memory at the same time are not both promised what
+// there is once. release is nil if there is not enough.
+func Hold(n int64) (release func()) {
+	if n < minReserved {
+		if !Take(n) {
+			return nil
+		}
+		return func() {}
+	}
+	process.reserved.Add(n)
+	if !process.takeLarge() {
+		process.reserved.Add(-n)
+		return nil
+	}
+	return func() { process.reserved.Add(-n) }
 }
 
 // Exceeded is the panic value of [Make]. The executor returns it as the error of the node.

@@ -71,15 +71,19 @@ func (c *client) create(g *pb.GraphDef) (string, error) {
 
 // session creates a session with a graph in text form.
 func (c *client) session(text string) (string, error) {
-	g, err := graphtext.Parse(kernel.Default, text)
-	if err != nil {
-		return "", err
-	}
-	def, err := pbconv.GraphToProto(g.Def())
+	def, err := parseGraph(text)
 	if err != nil {
 		return "", err
 	}
 	return c.create(def)
+}
+
+func parseGraph(text string) (*pb.GraphDef, error) {
+	g, err := graphtext.Parse(kernel.Default, text)
+	if err != nil {
+		return nil, err
+	}
+	return pbconv.GraphToProto(g.Def())
 }
 
 // step runs nodes of a session.

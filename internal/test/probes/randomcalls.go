@@ -69,10 +69,7 @@ func (c *client) randomStep(handle string, options *pb.RunOptions, fetches, targ
 // eager executes the nodes of a random program one by one in an eager context, which one program in
 // eight leaves open.
 func (c *client) eager(p *hostile.Program, number uint64) error {
-	create := &pb.CreateContextRequest{ContextId: number + 1, KeepAliveSecs: 5, ServerDef: &pb.ServerDef{
-		JobName: "ps", Cluster: &pb.ClusterDef{Job: []*pb.JobDef{{Name: "ps", Tasks: map[int32]string{0: c.address}}}},
-	}}
-	if err := c.call(rpc.MethodCreateContext, create); err != nil {
+	if err := c.call(rpc.MethodCreateContext, c.context(number+1)); err != nil {
 		return err
 	}
 	if number%64 != 0 {

@@ -1,5 +1,7 @@
 package grpch2
 
+import "github.com/weft-ml/weft/internal/sys/membudget"
+
 // A Body is the memory that a message is read into. Its methods are called by one goroutine at a
 // time, and see every byte of the message in order.
 type Body interface {
@@ -23,7 +25,9 @@ type Chunks struct {
 	data [][]byte // chunks; all but the last are full
 	free []byte   // unused part of the last chunk
 	left int      // bytes of the message that have no memory yet
-	have int      // bytes of the message that have arrived
+	// there is no memory for the message: its rest is read into one chunk, over and over
+	refused bool
+	have    int // bytes of the message that have arrived
 }
 
 // NewChunks returns a Body for a message of n bytes.
@@ -32,9 +36,17 @@ func NewChunks(n int) *Chunks { return &Chunks{left: n} }
 // Buffer implements [Body].
 func (c *Chunks) Buffer() []byte {
 	if len(c.free) == 0 && c.left > 0 {
-		c.free = make([]byte, min(c.left, max(firstChunk, c.have)))
+		n := min(c.left, max(firstChunk, c.have))
+		if !c.refused && n >= firstChunk && !membudget.Take(int64(n)) {
+			c.refused, c.data = true, [][]byte{make([]byte, firstChunk)}
+		}
+		if c.refused {
+			c.free = c.data[0][:min(n, firstChunk)]
+		} else {
+			c.free = make([]byte, n)
+			c.data = append(c.data, c.free)
+		}
 		c.left -= len(c.free)
-		c.data = append(c.data, c.free)
 	}
 	return c.free
 }

@@ -295,7 +295,10 @@ func (c *clientCall) decompress() {
 	chunks := c.response.Body.(*Chunks) //nolint:forcetypeassert // see inboundMessage.start
 	err := fmt.Errorf("unknown encoding %q", c.encoding)
 	var body Body
-	if isCompressed(c.encoding) {
+	switch {
+	case chunks.refused:
+		err = errMemory
+	case isCompressed(c.encoding):
 		body, err = decompress(c.encoding, chunks.Data(), maxMessage, c.request.NewBody)
 	}
 	if err != nil {

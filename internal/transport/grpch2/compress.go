@@ -6,6 +6,8 @@ import (
 	"compress/zlib"
 	"errors"
 	"io"
+
+	"github.com/weft-ml/weft/internal/sys/membudget"
 )
 
 // acceptedEncodings lists the compressions of requests that the server understands. A response is
@@ -23,6 +25,12 @@ func isCompressed(encoding string) bool { return encoding == "deflate" || encodi
 // errDecompressed reports a message that is too large once it is decompressed.
 var errDecompressed = errors.New("the decompressed message is too large")
 
+// errMemory reports a message for which there is no memory.
+var errMemory = errors.New("there is not enough memory to decompress the message (--memory-limit)")
+
+// maxPlainPiece is the largest piece, in bytes, in which a message is decompressed.
+const maxPlainPiece = 1 << 20
+
 // decompress returns the decompressed message, of at most a number of bytes, in a Body that newBody
 // returns for its size.
 func decompress(encoding string, data [][]byte, most int, newBody func(size int) Body) (Body, error) {
@@ -30,20 +38,47 @@ func decompress(encoding string, data [][]byte, most int, newBody func(size int)
 	if err != nil {
 		return nil, err
 	}
-	var plain bytes.Buffer
-	if _, err := io.Copy(&plain, io.LimitReader(r, int64(most)+1)); err != nil {
+	pieces, size, err := readPieces(io.LimitReader(r, int64(most)+1))
+	if err != nil {
 		return nil, err
 	}
-	if plain.Len() > most {
+	if size > most {
 		return nil, errDecompressed
 	}
-	body := newBody(plain.Len())
-	for rest := plain.Bytes(); len(rest) > 0; {
-		n := copy(body.Buffer(), rest)
-		body.Advance(n)
-		rest = rest[n:]
+	body := newBody(size)
+	for i, rest := range pieces {
+		for len(rest) > 0 {
+			n := copy(body.Buffer(), rest)
+			body.Advance(n)
+			rest = rest[n:]
+		}
+		pieces[i] = nil // a garbage collection may free it
 	}
 	return body, nil
+}
+
+// readPieces reads everything in pieces, and asks for their memory.
+func readPieces(r io.Reader) (pieces [][]byte, size int, err error) {
+	for next := firstChunk; ; next = min(2*next, maxPlainPiece) {
+		if !membudget.Take(int64(next)) {
+			return nil, 0, errMemory
+		}
+		piece := make([]byte, next)
+		n := 0
+		for n < len(piece) && err == nil {
+			var read int
+			read, err = r.Read(piece[n:])
+			n += read
+		}
+		pieces = append(pieces, piece[:n])
+		size += n
+		if errors.Is(err, io.EOF) {
+			return pieces, size, nil
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+	}
 }
 
 func decompressor(encoding string, data [][]byte) (io.Reader, error) {

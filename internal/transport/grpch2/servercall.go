@@ -71,12 +71,17 @@ func (c *Call) decompressed(compressed Body) (Body, error) {
 	if !isCompressed(c.encoding) {
 		return nil, &callError{code: codeInternalError, text: "a compressed message has no grpc-encoding"}
 	}
+	if chunks.refused {
+		return nil, &callError{code: codeResourceExhausted, text: errMemory.Error()}
+	}
 	most, limit := c.decompressedBounds(size(chunks.Data()))
 	body, err := decompress(c.encoding, chunks.Data(), most, c.method.NewBody)
 	switch {
 	case errors.Is(err, errDecompressed):
 		c.conn.server.hit(limit)
 		return nil, &callError{code: codeResourceExhausted, text: limit.text("the decompressed message is too large", most)}
+	case errors.Is(err, errMemory):
+		return nil, &callError{code: codeResourceExhausted, text: err.Error()}
 	case err != nil:
 		return nil, &callError{code: codeInternalError, text: "a message cannot be decompressed: " + err.Error()}
 	}

@@ -45,20 +45,21 @@ type census struct {
 // errNoMemory is the error for a request for which there is no memory.
 var errNoMemory = status.ResourceExhaustedf("There is not enough memory to decode the request (--memory-limit).")
 
-// admitMessage returns an error if decoding data as m would take too much memory.
-func admitMessage(m proto.Message, data []byte, q *quota.Quota) error {
+// admitMessage returns an error if decoding data as m would take too much memory. The memory is
+// held until the caller calls release.
+func admitMessage(m proto.Message, data []byte, q *quota.Quota) (release func(), err error) {
 	if len(data) < minCounted {
-		return nil
+		return func() {}, nil
 	}
 	c := newCensus(q)
 	c.count(m.ProtoReflect().Descriptor(), data)
 	if err := c.check(); err != nil {
-		return err
+		return nil, err
 	}
-	if !membudget.Take(c.memory) {
-		return errNoMemory
+	if release = membudget.Hold(c.memory); release == nil {
+		return nil, errNoMemory
 	}
-	return nil
+	return release, nil
 }
 
 func newCensus(q *quota.Quota) *census {

@@ -64,12 +64,12 @@ func TestCensusLimits(t *testing.T) {
 		{"functions", inField(2, repeated(1, most.Functions+1))},
 		{"edges", inField(1, repeated(3, most.Edges+1))},
 	} {
-		err := admitMessage(&pb.CreateSessionRequest{}, inField(1, tt.graph), nil)
+		_, err := admitMessage(&pb.CreateSessionRequest{}, inField(1, tt.graph), nil)
 		if status.CodeOf(err) != status.ResourceExhausted {
 			t.Errorf("too many %s: %v", tt.name, err)
 		}
 	}
-	if err := admitMessage(&pb.CreateSessionRequest{}, inField(1, repeated(3, most.Nodes)), nil); err != nil {
+	if _, err := admitMessage(&pb.CreateSessionRequest{}, inField(1, repeated(3, most.Nodes)), nil); err != nil {
 		t.Errorf("a message without graph: %v", err)
 	}
 }
@@ -78,7 +78,7 @@ func TestCensusLimits(t *testing.T) {
 func TestCensusMemory(t *testing.T) {
 	defer membudget.SetLimit(membudget.Limit())
 	membudget.SetLimit(128 << 20)
-	err := admitMessage(&pb.CreateSessionRequest{}, inField(1, repeated(1, quota.Default().Nodes)), nil)
+	_, err := admitMessage(&pb.CreateSessionRequest{}, inField(1, repeated(1, quota.Default().Nodes)), nil)
 	if status.CodeOf(err) != status.ResourceExhausted {
 		t.Errorf("a graph that needs 2.8 GiB: %v", err)
 	}

@@ -7,7 +7,9 @@ import (
 
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/quota"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -47,6 +49,9 @@ func encode(msg any) (encoded, error) {
 	case *message.RecvTensorResponse:
 		w.recvTensorResponse(m)
 	case proto.Message:
+		if n := proto.Size(m); n >= minCounted && !membudget.Take(int64(n)) {
+			return encoded{}, errNoAnswer
+		}
 		b, err := proto.Marshal(m)
 		return encoded{data: [][]byte{b}}, err
 	default:
@@ -55,24 +60,32 @@ func encode(msg any) (encoded, error) {
 	return w.finish()
 }
 
+// errNoAnswer is the error for a message for whose encoding there is no memory.
+var errNoAnswer = status.ResourceExhaustedf("There is not enough memory to encode the message (--memory-limit).")
+
 // decode decodes a message, which owns its tensors and shares no memory with data.
-func decode(data [][]byte, msg any) error { return decodePlaced(data, nil, msg, nil) }
+func decode(data [][]byte, msg any) error { return decodePlaced(data, nil, msg, nil, nil) }
 
 // receive decodes a received message and gives its grant back.
 func receive(body grpch2.Body, msg any) error {
 	b := body.(*receiveBuffer) //nolint:forcetypeassert // see rooms
-	defer b.releaseGrant()
+	defer b.finish()
 	return b.decode(msg)
 }
 
 // decode decodes a received message and keeps its grant.
 func (rb *receiveBuffer) decode(msg any) error {
 	defer rb.release()
-	return decodePlaced(rb.data, rb.placed, msg, rb.limiter.quota)
+	if rb.refused {
+		return errNoMemory
+	}
+	return decodePlaced(rb.data, rb.placed, msg, rb.limiter.quota, &rb.held)
 }
 
 // decodePlaced decodes a message. It takes over the placed tensors whose memory is among the data.
-func decodePlaced(data [][]byte, placed []tensor.Tensor, msg any, q *quota.Quota) error {
+// If keep is not nil, it is set to a function that gives the memory of a message back that has been
+// asked for; else decodePlaced calls it at its end. It may stay nil.
+func decodePlaced(data [][]byte, placed []tensor.Tensor, msg any, q *quota.Quota, keep *func()) error {
 	d := decoder{reader: newReader(data), placed: placed}
 	d.quota = q
 	switch m := msg.(type) {
@@ -94,8 +107,14 @@ func decodePlaced(data [][]byte, placed []tensor.Tensor, msg any, q *quota.Quota
 		d.recvTensorResponse(m)
 	case proto.Message:
 		rest := d.rest()
-		if err := admitMessage(m, rest, q); err != nil {
+		held, err := admitMessage(m, rest, q)
+		if err != nil {
 			return err
+		}
+		if keep == nil {
+			defer held()
+		} else {
+			*keep = held
 		}
 		if (proto.UnmarshalOptions{RecursionLimit: maxNesting}).Unmarshal(rest, m) != nil {
 			return errMalformed

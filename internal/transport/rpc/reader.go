@@ -239,9 +239,12 @@ func (r *reader) message(m proto.Message) {
 	outer := r.enter()
 	b := r.rest()
 	r.leave(outer)
-	if err := admitMessage(m, b, r.quota); err != nil {
+	held, err := admitMessage(m, b, r.quota)
+	if err != nil {
 		r.fail(err)
+		return
 	}
+	defer held()
 	if r.err == nil && (proto.UnmarshalOptions{Merge: true, RecursionLimit: maxNesting}).Unmarshal(b, m) != nil {
 		r.fail(errMalformed)
 	}

@@ -3,6 +3,7 @@ package rpc
 import (
 	"encoding/binary"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -52,6 +53,9 @@ type receiveBuffer struct {
 	missing  int             // bytes of the last placed tensor that have not arrived
 	limiter  *ReceiveLimiter
 	grant    *grant // share of the limiter's window; nil for none
+	charged  int    // bytes of pieces that count in limiter.reading
+	refused  bool   // there is no memory for the message; its rest is dropped
+	held     func() // gives the memory back that decoding has asked for; nil for none
 
 	scanning bool
 	at       int   // number of scanned bytes
@@ -84,11 +88,50 @@ func (rb *receiveBuffer) Buffer() []byte {
 		case rb.scanning:
 			n = scanSize
 		}
-		rb.free = make([]byte, min(n, rb.left))
-		rb.data = append(rb.data, rb.free)
-		rb.left -= len(rb.free)
+		rb.add(min(n, rb.left))
 	}
 	return rb.free
+}
+
+// add adds a piece of n bytes. If there is no memory for it, the rest of the message is received
+// into one small piece, over and over.
+func (rb *receiveBuffer) add(n int) {
+	if rb.refused || n >= minPlaced && !rb.charge(n) {
+		rb.refuse()
+		rb.free = rb.data[0][:min(rb.left, len(rb.data[0]))]
+		rb.left -= len(rb.free)
+		return
+	}
+	rb.free = make([]byte, n)
+	rb.data = append(rb.data, rb.free)
+	rb.left -= n
+}
+
+// charge asks for the memory of a piece. Messages that are being received may take half of the
+// memory of the process, so that peers that do not finish their messages leave some to the others.
+func (rb *receiveBuffer) charge(n int) bool {
+	reading := rb.limiter.reading.Add(int64(n))
+	rb.charged += n
+	limit := membudget.Limit()
+	return limit == 0 || reading <= limit/2 && membudget.Take(int64(n))
+}
+
+// refuse drops what has been received.
+func (rb *receiveBuffer) refuse() {
+	if rb.refused {
+		return
+	}
+	rb.refused, rb.scanning = true, false
+	rb.uncharge()
+	rb.release()
+	rb.placed = nil
+	rb.data = [][]byte{make([]byte, minPlaced)}
+}
+
+// uncharge ends the charge of the pieces.
+func (rb *receiveBuffer) uncharge() {
+	rb.limiter.reading.Add(int64(-rb.charged))
+	rb.charged = 0
 }
 
 // Advance implements [grpch2.Body].
@@ -112,6 +155,15 @@ func (rb *receiveBuffer) Discard() {
 	rb.releaseGrant()
 }
 
+// finish gives back what the message holds while its call is served.
+func (rb *receiveBuffer) finish() {
+	rb.releaseGrant()
+	if rb.held != nil {
+		rb.held()
+		rb.held = nil
+	}
+}
+
 // acquire waits until the limiter admits a tensor. A message that has a grant does not wait again.
 func (rb *receiveBuffer) acquire(size int) {
 	if rb.grant == nil {
@@ -131,6 +183,7 @@ func (rb *receiveBuffer) releaseGrant() {
 
 // release releases the tensors that no message has taken over.
 func (rb *receiveBuffer) release() {
+	rb.uncharge()
 	for i := range rb.placed {
 		rb.placed[i].Release()
 	}

@@ -34,6 +34,7 @@ const (
 //
 // It may be used concurrently.
 type ReceiveLimiter struct {
+	reading   atomic.Int64 // bytes of pieces of messages that are being received
 	announced atomic.Int64 // bytes of tensors that have memory and have not arrived
 	quota     *quota.Quota // limits of graphs; nil for the default ones
 

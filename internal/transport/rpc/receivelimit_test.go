@@ -7,7 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/status"
 )
 
 // TestReceivesAreBounded admits many tensors and checks how many bytes are admitted at a time.
@@ -104,4 +107,47 @@ func TestStalledPeerDelaysOthersOnce(t *testing.T) {
 			t.Errorf("%d bytes of the window are still used", limiter.used)
 		}
 	})
+}
+
+// A message for which there is no memory is received and dropped.
+func TestMessageWithoutMemory(t *testing.T) {
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(64 << 20)
+	l := NewReceiveLimiter(nil)
+	const size = 200 << 20
+	rb := l.newBuffer(nil, size)
+	most := 0
+	for left := size; left > 0; {
+		n := len(rb.Buffer())
+		if n == 0 {
+			t.Fatalf("no memory for the last %d bytes", left)
+		}
+		rb.Advance(n)
+		left -= n
+		held := 0
+		for _, piece := range rb.data {
+			held += len(piece)
+		}
+		most = max(most, held)
+	}
+	if most > 32<<20 {
+		t.Errorf("%d MiB were in memory of a limit of 64", most>>20)
+	}
+	if err := rb.decode(&pb.CreateSessionRequest{}); status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("error %v", err)
+	}
+	if n := l.reading.Load(); n != 0 {
+		t.Errorf("%d bytes are still counted", n)
+	}
+	membudget.SetLimit(0)
+	rb = l.newBuffer(nil, size)
+	for left := size; left > 0; {
+		n := len(rb.Buffer())
+		rb.Advance(n)
+		left -= n
+	}
+	rb.Discard()
+	if n := l.reading.Load(); n != 0 {
+		t.Errorf("%d bytes are still counted", n)
+	}
 }

@@ -97,7 +97,7 @@ func withRollback[Req, Resp any](
 		}
 		req := new(Req)
 		body := c.Request().(*receiveBuffer) //nolint:forcetypeassert // see newBody
-		defer body.releaseGrant()
+		defer body.finish()
 		if err := body.decode(req); err != nil {
 			_ = c.Reply(failed(requestError(err)))
 			return

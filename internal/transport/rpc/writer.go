@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -149,6 +150,10 @@ func (w *writer) encode(t *tensor.Tensor) encodedTensor {
 		e.head = binary.AppendUvarint(e.head, uint64(len(e.content)))
 		return e
 	}
+	if t.DType() == tensor.String && !w.takeText(tensor.Values[string](t)) {
+		w.fail(errNoAnswer)
+		return e
+	}
 	var err error
 	if e.content, err = pbconv.EncodeElements(t); err != nil {
 		w.fail(err)
@@ -161,6 +166,15 @@ func (w *writer) encode(t *tensor.Tensor) encodedTensor {
 		e.head = binary.AppendUvarint(e.head, uint64(len(e.content)))
 	}
 	return e
+}
+
+// takeText asks for the memory of encoded strings, which are encoded once and copied once.
+func (*writer) takeText(all []string) bool {
+	n := int64(0)
+	for _, s := range all {
+		n += int64(len(s)) + 10
+	}
+	return n < minCounted || membudget.Take(2*n)
 }
 
 // appendShape appends a shape. A scalar has none, and a size of 0 is written.
