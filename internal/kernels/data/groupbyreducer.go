@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
@@ -57,6 +58,8 @@ type reducerIterator struct {
 	d         *reducerDataset
 	exhausted bool // the input is exhausted
 	states    map[int64]element
+	// keys of the states that are still to come, in order; set when the input is exhausted
+	keys []int64
 }
 
 func (it *reducerIterator) next(r *run) (element, error) {
@@ -76,7 +79,13 @@ func (it *reducerIterator) next(r *run) (element, error) {
 	if len(it.states) == 0 {
 		return nil, errEnd
 	}
-	key := slices.Min(slices.Collect(maps.Keys(it.states)))
+	if len(it.keys) != len(it.states) {
+		it.keys = membudget.MakeCap[int64](len(it.states))
+		it.keys = slices.AppendSeq(it.keys, maps.Keys(it.states))
+		slices.Sort(it.keys)
+	}
+	key := it.keys[0]
+	it.keys = it.keys[1:]
 	state := it.states[key]
 	delete(it.states, key)
 	return it.d.finish.call(r, state)
@@ -105,6 +114,7 @@ func (it *reducerIterator) add(r *run, e element) error {
 
 func (it *reducerIterator) state(a *archive) {
 	a.bool(&it.exhausted)
+	it.keys = nil
 	keys := slices.Sorted(maps.Keys(it.states))
 	for i := range a.count(len(keys)) {
 		var key int64

@@ -89,7 +89,9 @@ func pushBatch(ctx *kernel.Context, dtype tensor.DType) error {
 		return status.InvalidArgumentf("Expected tensor.shape[0] == input_handles.size, but saw %d vs. %d", value.Dim(0), lists.Dim(0))
 	}
 	out := membudget.Make[tensor.VariantValue](lists.Dim(0))
+	var meter membudget.Meter
 	for i, v := range tensor.Values[tensor.VariantValue](lists) {
+		meter.MustTake(elementBytes + pathBytes)
 		l, row := asList(v), rowOf(value, i)
 		switch {
 		case l == nil:

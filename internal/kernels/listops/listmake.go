@@ -1,6 +1,8 @@
 package listops
 
 import (
+	"context"
+
 	"github.com/weft-ml/weft/internal/opkit/stacking"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
@@ -127,12 +129,15 @@ func fromTensor(ctx *kernel.Context) error {
 		return err
 	}
 	var meter membudget.Meter
-	for i := range value.Dim(0) {
+	l.items, err = vectorOf(value.Dim(0), func(i int) (*tensor.Tensor, error) {
 		if i%checkEvery == 0 && ctx.Context().Err() != nil {
-			return status.FromContext(ctx.Context(), "TensorListFromTensor")
+			return nil, status.FromContext(ctx.Context(), "TensorListFromTensor")
 		}
 		meter.MustTake(elementBytes)
-		l.items = l.items.push(rowOf(value, i))
+		return rowOf(value, i), nil
+	})
+	if err != nil {
+		return err
 	}
 	l.setOutput(ctx, 0)
 	return nil
@@ -142,6 +147,9 @@ const (
 	// elementBytes is the memory of an element of a list whose values are those of another tensor:
 	// its header with its shape and, for strings, its buffer.
 	elementBytes = 200
+	// pathBytes is the memory of the new nodes of a list in which an element is set, in bytes, if
+	// the other nodes are shared.
+	pathBytes = 600
 	// checkEvery is the number of elements between checks of whether the step was cancelled. An
 	// element takes about 1 µs.
 	checkEvery = 1 << 12
@@ -175,25 +183,25 @@ func splitList(ctx *kernel.Context) error {
 
 // pieces splits value along its first dimension.
 func pieces(value *tensor.Tensor, lengths []int64) (vector, error) {
-	var items vector
 	var meter membudget.Meter
 	start, rows := int64(0), int64(value.Dim(0))
-	for _, n := range lengths {
+	items, err := vectorOf(len(lengths), func(i int) (*tensor.Tensor, error) {
 		meter.MustTake(elementBytes)
+		n := lengths[i]
 		if n < 0 {
-			return items, status.InvalidArgumentf("Invalid value in lengths: %d", n)
+			return nil, status.InvalidArgumentf("Invalid value in lengths: %d", n)
 		}
 		if n > rows-start {
-			return items, status.InvalidArgumentf("Attempting to slice [%d, %d] from tensor with length %d", start, start+n, rows)
+			return nil, status.InvalidArgumentf("Attempting to slice [%d, %d] from tensor with length %d", start, start+n, rows)
 		}
 		piece := stacking.View(value, int(start), int(start+n))
-		items = items.push(&piece)
 		start += n
-	}
-	if start != rows {
+		return &piece, nil
+	})
+	if err == nil && start != rows {
 		return items, status.InvalidArgumentf("Unused values in tensor. Length of tensor: %d Values used: %d", rows, start)
 	}
-	return items, nil
+	return items, err
 }
 
 func scatterList(ctx *kernel.Context) error {
@@ -227,17 +235,25 @@ func scatterList(ctx *kernel.Context) error {
 		size = max(size, i+1)
 	}
 	l.items = l.items.resize(int(max(size, 0)))
-	l.scatter(indices, value)
+	if err := l.scatter(ctx.Context(), indices, value); err != nil {
+		return err
+	}
 	l.setOutput(ctx, 0)
 	return nil
 }
 
 // scatter sets elements of a list to the rows of value. The caller holds the only reference to the
 // list.
-func (l *List) scatter(indices []int32, value *tensor.Tensor) {
+func (l *List) scatter(ctx context.Context, indices []int32, value *tensor.Tensor) error {
+	var meter membudget.Meter
 	for row, i := range indices {
+		if row%checkEvery == 0 && ctx.Err() != nil {
+			return status.FromContext(ctx, "TensorListScatter")
+		}
+		meter.MustTake(elementBytes + pathBytes)
 		l.items = l.items.set(int(i), rowOf(value, row))
 	}
+	return nil
 }
 
 func scatterInto(ctx *kernel.Context) error {
@@ -266,7 +282,9 @@ func scatterInto(ctx *kernel.Context) error {
 		}
 		out.items = out.items.resize(max(out.items.n, int(i)+1))
 	}
-	out.scatter(indices, value)
+	if err := out.scatter(ctx.Context(), indices, value); err != nil {
+		return err
+	}
 	out.setOutput(ctx, 0)
 	return nil
 }

@@ -1,6 +1,7 @@
 package listops
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -70,5 +71,41 @@ func TestVectorIsSparse(t *testing.T) {
 	}
 	if v = v.resize(1 << 39).resize(1 << 40); v.get(1<<39) != nil {
 		t.Error("an element is still there after it was cut off")
+	}
+}
+
+// vectorOf makes the same vectors as pushing the elements, and stops at an error.
+func TestVectorOf(t *testing.T) {
+	for _, n := range []int{0, 1, width, width + 1, width * width, width*width + 1, 3*width*width*width + 5} {
+		all := make([]tensor.Tensor, n)
+		asked := 0
+		v, err := vectorOf(n, func(i int) (*tensor.Tensor, error) {
+			if i != asked {
+				t.Fatalf("element %d is asked for, want %d", i, asked)
+			}
+			asked++
+			return &all[i], nil
+		})
+		if err != nil || v.n != n || asked != n {
+			t.Fatalf("%d of %d elements, %d were asked for: %v", v.n, n, asked, err)
+		}
+		for i := range all {
+			if v.get(i) != &all[i] {
+				t.Fatalf("element %d of %d is wrong", i, n)
+			}
+		}
+		last := &tensor.Tensor{}
+		if v = v.push(last); v.get(n) != last || n > 0 && v.get(n-1) != &all[n-1] {
+			t.Errorf("pushing after %d elements is wrong", n)
+		}
+		fail := errors.New("none")
+		if _, err := vectorOf(n, func(i int) (*tensor.Tensor, error) {
+			if i == n-1 {
+				return nil, fail
+			}
+			return &all[i], nil
+		}); n > 0 && !errors.Is(err, fail) {
+			t.Errorf("error %v of the last of %d elements", err, n)
+		}
 	}
 }

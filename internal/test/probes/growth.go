@@ -62,6 +62,13 @@ func datasetOf(dtype, stage string) string {
 	return text[:at] + strings.ReplaceAll(text[at:], "[int64]", "["+dtype+"]")
 }
 
+// slow is grows for a resource that may take longer than a step has.
+func slow(name string, n int, text string) probe {
+	p := grows(name, n, text)
+	p.codes = []status.Code{status.ResourceExhausted, status.DeadlineExceeded}
+	return p
+}
+
 var growthProbes = []probe{
 	grows("table-long-values", 400, long(1<<16)+`
 t = MutableHashTableV2() key_dtype=int64 value_dtype=string shared_name="t" container="probe"
@@ -104,6 +111,12 @@ q = FIFOQueueV2() component_types=[string] container="probe"
 y = QueueEnqueueV2(q, v)
 `),
 	grows("stage-strings", 400, long(1<<15)+"y = Stage(v) container=\"probe\"\n"),
+	grows("list-scattered", 1, consecutive(100<<20)+`
+at = Cast(k) SrcT=int64 DstT=int32
+none = Const() value=int32[0]{}
+most = Const() value=int32[]{-1}
+y = TensorListScatterV2(k, at, none, most)
+`),
 	grows("dataset-shuffle-strings", 1, identity+texts(`
 size = Const() value=int64[]{3000000000}
 seed = Const() value=int64[]{1}
@@ -115,7 +128,7 @@ m = CacheDataset(c, file) output_types=[string] output_shapes=[[]]
 many = Const() value=int64[]{3000000000}
 s = SkipDataset(m, many) output_types=[string] output_shapes=[[]]
 `)),
-	grows("dataset-group-by-reducer", 1, identity+dataset(`
+	slow("dataset-group-by-reducer", 1, identity+dataset(`
 s = GroupByReducerDataset(d) key_func=@Same init_func=@Zero reduce_func=@Total finalize_func=@Same Tkey_func_other_arguments=[] Tinit_func_other_arguments=[] Treduce_func_other_arguments=[] Tfinalize_func_other_arguments=[] output_types=[int64] output_shapes=[[]]
 `, "[]")),
 	grows("dataset-group-by-window", 1, identity+dataset(`

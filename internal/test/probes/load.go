@@ -22,10 +22,13 @@ var overloaded = []status.Code{status.ResourceExhausted, status.DeadlineExceeded
 // load is a probe that sends much at once. Each request may succeed.
 func load(name string, run func(c *client) error) probe {
 	return probe{name: "load-" + name, mayPass: true, codes: overloaded, run: func(c *client) error {
-		ctx, cancel := context.WithTimeout(c.ctx, probeTime/2)
+		whole := c.ctx
+		ctx, cancel := context.WithTimeout(whole, probeTime/2)
 		defer cancel()
 		c.ctx = ctx
-		if err := run(c); err != nil {
+		err := run(c)
+		c.ctx = whole
+		if err != nil {
 			return err
 		}
 		return c.alive()
