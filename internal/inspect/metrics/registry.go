@@ -30,7 +30,8 @@ type labelKey [3]string
 // series is a metric with given values of its labels.
 type series struct {
 	labels  []string
-	bits    atomic.Uint64   // of the value, or the sum of a histogram
+	n       atomic.Int64    // added to the value; nanoseconds for a histogram
+	bits    atomic.Uint64   // the rest of the value
 	buckets []atomic.Uint64 // of a histogram: observations up to each bound, and the rest; else nil
 }
 
@@ -38,6 +39,15 @@ type series struct {
 var bounds = []float64{
 	50e-6, 100e-6, 250e-6, 500e-6, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120,
 }
+
+// nanoBounds are the bounds in nanoseconds.
+var nanoBounds = func() []int64 {
+	out := make([]int64, len(bounds))
+	for i, b := range bounds {
+		out[i] = int64(math.Round(b * 1e9))
+	}
+	return out
+}()
 
 // NewRegistry returns a registry without values.
 func NewRegistry() *Registry {
@@ -64,24 +74,24 @@ func (r *Registry) series(name string, values ...string) *series {
 	return s.(*series) //nolint:forcetypeassert // see family
 }
 
-func (s *series) value() float64 { return math.Float64frombits(s.bits.Load()) }
-
-func (s *series) set(v float64) { s.bits.Store(math.Float64bits(v)) }
-
-func (s *series) add(v float64) {
-	for {
-		old := s.bits.Load()
-		if s.bits.CompareAndSwap(old, math.Float64bits(math.Float64frombits(old)+v)) {
-			return
-		}
+// value returns the value of a series, or the sum of a histogram in seconds.
+func (s *series) value() float64 {
+	n := float64(s.n.Load())
+	if s.buckets != nil {
+		n /= float64(time.Second)
 	}
+	return n + math.Float64frombits(s.bits.Load())
 }
 
+// set sets the value of a series to which nothing is added.
+func (s *series) set(v float64) { s.bits.Store(math.Float64bits(v)) }
+
+func (s *series) add(n int64) { s.n.Add(n) }
+
 func (s *series) observe(took time.Duration) {
-	seconds := took.Seconds()
-	i, _ := slices.BinarySearch(bounds, seconds)
+	i, _ := slices.BinarySearch(nanoBounds, int64(took))
 	s.buckets[i].Add(1)
-	s.add(seconds)
+	s.n.Add(int64(took))
 }
 
 // append appends all metrics that have values in the text format of Prometheus, sorted.

@@ -22,7 +22,7 @@ type CallObserver interface {
 
 // observed is what is noted about a call while it is served.
 type observed struct {
-	began    int64 // by mono.Nanos
+	began    int64 // by mono.Nanos; 0 without an observer
 	received int64 // bytes
 	sent     int64 // bytes of messages that were sent with Send
 }
@@ -30,7 +30,7 @@ type observed struct {
 // observeStart notifies the observer that a call is served.
 func (c *Call) observeStart() {
 	if o := c.conn.server.Observer; o != nil && c.httpStatus == "" {
-		c.observed = &observed{began: mono.Nanos()}
+		c.observed.began = mono.Nanos()
 		if c.requests == nil {
 			c.observed.received = c.in.size()
 		}
@@ -40,7 +40,7 @@ func (c *Call) observeStart() {
 
 // observeEnd notifies the observer that a call is answered with a message of size bytes.
 func (c *Call) observeEnd(code uint32, size int64) {
-	if c.observed == nil {
+	if c.observed.began == 0 {
 		return
 	}
 	took := time.Duration(mono.Nanos() - c.observed.began)

@@ -258,7 +258,7 @@ type Call struct {
 	conn     *serverConn
 	method   *method
 	path     string
-	observed *observed // nil without an observer
+	observed observed
 	caller   *Caller
 	ctx      context.Context
 	cancel   context.CancelFunc

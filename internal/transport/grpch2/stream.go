@@ -13,7 +13,7 @@ func (c *Call) Send(message ...[]byte) error {
 	if err := o.waitStart(&c.stream, c); err != nil {
 		return err
 	}
-	if c.observed != nil {
+	if c.observed.began != 0 {
 		c.observed.sent += int64(size(message))
 	}
 	rest := splitter{data: prefixed(0, message)}
