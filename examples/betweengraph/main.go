@@ -11,6 +11,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -50,6 +51,9 @@ func main() {
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "betweengraph:", err)
+		if stopped, ok := errors.AsType[*train.SignalError](err); ok {
+			os.Exit(stopped.ExitStatus())
+		}
 		os.Exit(1)
 	}
 }
@@ -76,10 +80,12 @@ func (c *config) train(ctx context.Context, out io.Writer, target string) error 
 	if err != nil {
 		return err
 	}
+	term := train.NewSignalHook() // SIGTERM ends training with a checkpoint
+	defer func() { _ = term.End(ctx, nil) }()
 	return sv.ManagedSession(ctx, target, func(ctx context.Context, sess *weft.Session) error {
 		local, began := 0, time.Now()
 		data := digits.New(uint64(c.task.Index))
-		for at := int64(0); at < int64(c.steps) && !sv.ShouldStop(); local++ {
+		for at := int64(0); at < int64(c.steps) && !sv.ShouldStop() && !term.Stopped(); local++ {
 			feeds, err := model.Feeds(data, c.batch)
 			if err != nil {
 				return err
@@ -97,6 +103,9 @@ func (c *config) train(ctx context.Context, out io.Writer, target string) error 
 			if _, err := sv.Save(ctx, sess); err != nil {
 				return err
 			}
+		}
+		if err := term.Err(); err != nil {
+			return err
 		}
 		feeds, err := model.Feeds(digits.New(1000), 2000)
 		if err != nil {

@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -46,6 +47,9 @@ func main() {
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cifar10:", err)
+		if stopped, ok := errors.AsType[*train.SignalError](err); ok {
+			os.Exit(stopped.ExitStatus())
+		}
 		os.Exit(1)
 	}
 }
@@ -67,6 +71,7 @@ func (c *config) run(ctx context.Context, out io.Writer) error {
 	update := averages.Apply(s.WithControlDependencies(applied))
 	train.ScalarSummary(s, "total_loss", total)
 
+	term := train.NewSignalHook() // SIGTERM ends training with a checkpoint
 	final := &train.FinalOpsHook{Fetches: []op.Output{net.accuracy}}
 	if final.Feeds, err = net.feeds(data, 500); err != nil {
 		return err
@@ -74,7 +79,7 @@ func (c *config) run(ctx context.Context, out io.Writer) error {
 	sess, err := train.MonitoredTrainingSession(ctx, s, train.TrainingOptions{
 		Master: c.target, IsChief: true, CheckpointDir: c.trainDir,
 		Hooks: []train.SessionRunHook{
-			&train.StopAtStepHook{LastStep: c.steps}, &train.NanTensorHook{Loss: total}, final,
+			&train.StopAtStepHook{LastStep: c.steps}, term, &train.NanTensorHook{Loss: total}, final,
 			&train.LoggingTensorHook{
 				Tensors: map[string]op.Output{"loss": total, "step": step.Value}, EverySteps: 50,
 				Logger: slog.New(slog.NewTextHandler(out, nil)),
@@ -89,6 +94,9 @@ func (c *config) run(ctx context.Context, out io.Writer) error {
 		_, err := sess.Run(ctx, nil, nil, []*graph.Node{update})
 		return err
 	})
+	if err == nil {
+		err = term.Err()
+	}
 	if err == nil {
 		fmt.Fprintf(out, "accuracy : %.2f\n", final.Values()[0].Go())
 	}
