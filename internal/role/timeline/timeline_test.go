@@ -168,6 +168,35 @@ func TestTrace(t *testing.T) {
 	}
 }
 
+// TestArrowOfLongSend records a send that was interrupted and ends after the receive, and one that
+// begins after it by the clocks.
+func TestArrowOfLongSend(t *testing.T) {
+	for late, want := range map[bool]int{false: 2, true: 0} {
+		line := Build(example())
+		for _, a := range line.arrows {
+			from, to := line.op(a.from), line.op(a.to)
+			if late {
+				from.start = to.end + time.Millisecond
+			}
+			from.end = to.end + time.Second
+		}
+		tr := tracer{timeline: line, at: map[place]int{}}
+		for i := range line.Tasks {
+			tr.task(i)
+		}
+		spans := len(tr.events)
+		tr.addArrows()
+		if got := tr.events[spans:]; len(got) != want {
+			t.Errorf("%d ends of arrows, want %d", len(got), want)
+		} else if want > 0 {
+			to := tr.events[tr.at[line.arrows[0].to]]
+			if got[0].Start > got[1].Start || got[1].Start > to.Start+*to.Took {
+				t.Errorf("the arrow %v leads to %v", got, to)
+			}
+		}
+	}
+}
+
 func TestEmpty(t *testing.T) {
 	var b bytes.Buffer
 	timeline := Build(&pb.ClusterRecording{})

@@ -155,16 +155,20 @@ func (tr *tracer) add(lane int, title, name, category string, start, end time.Du
 	tr.events = append(tr.events, event)
 }
 
-// addArrows adds the arrows between tasks. Each end lies in the middle of its event, so that
-// viewers find the event that it belongs to.
+// addArrows adds the arrows between tasks. Each end lies within its event, so that viewers find the
+// event that it belongs to.
 func (tr *tracer) addArrows() {
 	for i, a := range tr.timeline.arrows {
 		if a.from.task == a.to.task {
 			continue
 		}
 		from, to := tr.events[tr.at[a.from]], tr.events[tr.at[a.to]]
-		start := from.Start + *from.Took/2
-		end := max(to.Start+*to.Took*0.999, start)
+		// Both ends lie within their events. A send that was interrupted ends after the receive.
+		end := to.Start + *to.Took*0.999
+		start := max(from.Start, min(from.Start+*from.Took/2, end))
+		if end < start {
+			continue // by the clocks, the tensor has arrived before it was sent
+		}
 		tr.events = append(tr.events,
 			chrometrace.Event{
 				Name: "tensor", Category: "transfer", Phase: chrometrace.FlowStart, Process: from.Process, Thread: from.Thread, Start: start, Flow: i + 1,
