@@ -148,6 +148,10 @@ rest-client: build $(OAPI_CODEGEN) ## Train a network over HTTP with a client th
 schemathesis: build $(SCHEMATHESIS) ## Send random requests to the APIs over HTTP (ARGS="--max-examples 1000")
 	interop/schemathesis/run.sh bin/weft $(SCHEMATHESIS) $(ARGS)
 
+.PHONY: serving-load
+serving-load: build ## Send many requests to a model server while its model is replaced (needs h2load; ARGS=100000)
+	interop/load.sh bin/weft $(ARGS)
+
 .PHONY: java-client
 java-client: build ## Ask a model server with a client in Java (needs Java 17 and Maven)
 	interop/java/run.sh bin/weft

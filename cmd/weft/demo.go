@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weft-ml/weft/cmd/weft/internal/mnist"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/server"
 	"github.com/weft-ml/weft/status"
@@ -117,7 +117,7 @@ func (f *demoFlags) run(ctx context.Context, scr *screen) error {
 	if f.dir == "" {
 		f.dir, err = os.MkdirTemp("", "weft-demo-")
 	} else {
-		f.dir, err = filepath.Abs(f.dir)
+		f.dir, err = fileio.Abs(f.dir)
 	}
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (f *demoFlags) dataset() (*mnist.Dataset, error) {
 }
 
 // modelDir returns the folder of the trained model.
-func (f *demoFlags) modelDir() string { return filepath.Join(f.dir, "model", strconv.Itoa(f.steps)) }
+func (f *demoFlags) modelDir() string { return fileio.Join(f.dir, "model", strconv.Itoa(f.steps)) }
 
 // train runs a client for each worker and shows their progress. When ctx ends, the workers finish
 // their steps and the chief saves a checkpoint.

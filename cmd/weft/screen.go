@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/train"
 )
 
@@ -89,7 +89,7 @@ func (s *screen) finish(accuracy float32, took time.Duration, latest string, f *
 	s.line("look: weft checkpoint ls %s", latest)
 	s.line("      weft events ls %s       or: tensorboard --logdir=%s", f.dir, f.dir)
 	s.line("      weft saved-model show %s", f.modelDir())
-	s.line("      weft serve %s       the model over HTTP and gRPC", filepath.Dir(f.modelDir()))
+	s.line("      weft serve %s       the model over HTTP and gRPC", fileio.Dir(f.modelDir()))
 	s.line("")
 	s.line("next: %s   continue from the checkpoint", f.again(2*f.steps))
 	s.line("      weft demo --sync                synchronous training, with averaged gradients")
