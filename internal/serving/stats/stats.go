@@ -30,8 +30,13 @@ type Stats struct {
 // family is all series of one metric.
 type family struct {
 	help   string
-	series map[string]*series // by labels in the text format
+	names  []string           // of the labels
+	series map[values]*series // by the values of the labels
 }
+
+// values are those of the labels of a metric, which has three at most. They are a key without an
+// allocation: each request updates several series.
+type values [3]string
 
 // series is a counter or a histogram.
 type series struct {
@@ -43,29 +48,32 @@ type series struct {
 // New returns metrics without values.
 func New() *Stats { return &Stats{families: map[string]*family{}} }
 
-// labels returns names and values in the text format.
-func labels(pairs []string) string {
+// labels returns the labels of a series in the text format.
+func (f *family) labels(v values) string {
+	escapes := strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 	var b strings.Builder
-	for i := 0; i < len(pairs); i += 2 {
+	for i, name := range f.names {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteString(pairs[i] + "=" + quote(pairs[i+1]))
+		b.WriteString(name + `="` + escapes.Replace(v[i]) + `"`)
 	}
 	return b.String()
-}
-
-func quote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`).Replace(s) + `"`
 }
 
 func (s *Stats) at(name, help string, pairs []string, histogram bool) *series {
 	f := s.families[name]
 	if f == nil {
-		f = &family{help: help, series: map[string]*series{}}
+		f = &family{help: help, series: map[values]*series{}}
+		for i := 0; i < len(pairs); i += 2 {
+			f.names = append(f.names, pairs[i])
+		}
 		s.families[name] = f
 	}
-	key := labels(pairs)
+	var key values
+	for i := 1; i < len(pairs); i += 2 {
+		key[i/2] = pairs[i]
+	}
 	v := f.series[key]
 	if v == nil {
 		v = &series{}
@@ -155,13 +163,16 @@ func (s *Stats) WriteTo(w io.Writer) (int64, error) {
 
 func (f *family) write(b *strings.Builder, name string) {
 	kind := "counter"
-	keys := slices.Sorted(maps.Keys(f.series))
-	if f.series[keys[0]].buckets != nil {
-		kind = "histogram"
+	byLabels := make(map[string]*series, len(f.series))
+	for v, series := range f.series {
+		if byLabels[f.labels(v)] = series; series.buckets != nil {
+			kind = "histogram"
+		}
 	}
+	keys := slices.Sorted(maps.Keys(byLabels))
 	fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s %s\n", name, f.help, name, kind)
 	for _, key := range keys {
-		v := f.series[key]
+		v := byLabels[key]
 		braces := ""
 		if key != "" {
 			braces = "{" + key + "}"
