@@ -31,6 +31,11 @@ func (s *Session) Prepare(ctx context.Context, step Step, opts ...RunOption) (*C
 	if err != nil {
 		return nil, err
 	}
+	if step.AnyShape {
+		for i := range specs {
+			specs[i].shape = tensor.PartialShape{}
+		}
+	}
 	r, err := s.ready(ctx)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,9 @@ type Step struct {
 	Feeds   []graph.Output // outputs that each run replaces by a value
 	Fetches []graph.Output // outputs whose values each run returns
 	Targets []*graph.Node  // nodes that run for their effect
+	// AnyShape lets feeds have other shapes than their placeholders declare, as in TensorFlow's C++
+	// sessions. The operations that take the values check them.
+	AnyShape bool
 }
 
 // Run runs one step and returns the values of the fetches, in their order. It has the arguments of

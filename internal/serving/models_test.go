@@ -2,9 +2,11 @@ package serving_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -98,6 +100,37 @@ func TestDefaults(t *testing.T) {
 		"Inputs expected to be in the request {a}, or default input alias set: a,b"
 	if _, err := r.predict(q); grpcstatus.Convert(err).Message() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// The operations decide which shapes they accept, not the signature. TensorFlow's own example asks
+// a model with an input of shape [?,1] for the values of a vector.
+func TestOtherShapes(t *testing.T) {
+	s := op.NewScope()
+	x := op.Placeholder(s.Named("x"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial(-1, 1)))
+	y := op.AddV2(s.Named("y"), op.Mul(s, x, op.Const(s, float32(0.5))), op.Const(s, float32(2)))
+	z := op.MatMul(s.Named("z"), x, op.Const(s, [][]float32{{1, 2}}))
+	base := t.TempDir()
+	write(t, filepath.Join(base, "1"), s, savedmodel.Signature{
+		Inputs: infos(map[string]op.Output{"x": x}, -1, 1), Outputs: infos(map[string]op.Output{"y": y, "z": z}, -1, -1),
+	})
+	for _, batching := range []*servable.Batching{nil, {MaxBatch: 8, MaxQueued: 8, Threads: 1}} {
+		r := start(t, func(c *serving.Config) {
+			c.Models = configOf(base, "")
+			c.Servable.Batching = batching
+		})
+		if code, body := r.post("/v1/models/m:predict", `{"instances": [[1.0], [2.0]]}`); code != 200 {
+			t.Errorf("the declared shape: %d %s", code, body)
+		}
+		if code, body := r.post("/v1/models/m:predict", `{"instances": [1.0, 2.0]}`); code != 400 || !strings.Contains(body, "ndims must be >= 2") {
+			t.Errorf("a shape that MatMul does not take: %d %s", code, body)
+		}
+		q := predictRequest(0)
+		q.Inputs["x"].TensorShape.Dim = []*pb.TensorShapeProto_Dim{{Size: 2}}
+		q.OutputFilter = []string{"y"}
+		if out, err := r.predict(q); err != nil || fmt.Sprint(out.GetOutputs()["y"].GetFloatVal()) != "[2.5 2.5]" {
+			t.Errorf("a shape that Mul takes: %v, %v", out, err)
+		}
 	}
 }
 

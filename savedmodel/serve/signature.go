@@ -170,6 +170,17 @@ func (s *Signature) RunTensors(ctx context.Context, inputs map[string]tensor.Ten
 // RunOutputs is [Signature.RunTensors] for some of the outputs: nothing is computed that only the
 // others need. Without names it returns all outputs. It may return more than the named ones.
 func (s *Signature) RunOutputs(ctx context.Context, inputs map[string]tensor.Tensor, names ...string) (map[string]tensor.Tensor, error) {
+	for i := range s.Inputs {
+		if t, given := inputs[s.Inputs[i].Name]; given && !s.Inputs[i].Shape.CompatibleWith(t.Shape()) {
+			return nil, status.InvalidArgumentf("input %q has shape %v, want %v", s.Inputs[i].Name, t.Shape(), s.Inputs[i].Shape)
+		}
+	}
+	return s.RunAnyShape(ctx, inputs, names...)
+}
+
+// RunAnyShape is [Signature.RunOutputs] without a comparison of shapes with those that the
+// signature declares, like TensorFlow Serving: the operations of the model decide what they accept.
+func (s *Signature) RunAnyShape(ctx context.Context, inputs map[string]tensor.Tensor, names ...string) (map[string]tensor.Tensor, error) {
 	feeds := make([]tensor.Tensor, len(s.Inputs), len(s.Inputs)+len(s.paths))
 	used := 0
 	for i, a := range s.Inputs {
@@ -179,8 +190,8 @@ func (s *Signature) RunOutputs(ctx context.Context, inputs map[string]tensor.Ten
 		} else if t, given = s.defaults[a.Name]; !given {
 			return nil, status.InvalidArgumentf("input %q is missing: the signature takes %s", a.Name, list(s.Inputs))
 		}
-		if err := a.check(&t); err != nil {
-			return nil, err
+		if t.DType() != a.DType {
+			return nil, status.InvalidArgumentf("input %q is of type %s, want %s", a.Name, t.DType().Name(), a.DType.Name())
 		}
 		feeds[i] = t
 	}
@@ -281,7 +292,9 @@ func (s *Signature) lock(ctx context.Context) (unlock func(), err error) {
 }
 
 func (s *Signature) prepare(ctx context.Context, outs []Argument) (*weft.Callable, error) {
-	return s.session.Prepare(ctx, weft.Step{Feeds: outputs(slices.Concat(s.Inputs, s.files)), Fetches: outputs(outs)})
+	return s.session.Prepare(ctx, weft.Step{
+		Feeds: outputs(slices.Concat(s.Inputs, s.files)), Fetches: outputs(outs), AnyShape: true,
+	})
 }
 
 func outputs(args []Argument) []graph.Output {
@@ -290,16 +303,6 @@ func outputs(args []Argument) []graph.Output {
 		out[i] = a.output
 	}
 	return out
-}
-
-func (a *Argument) check(t *tensor.Tensor) error {
-	switch {
-	case t.DType() != a.DType:
-		return status.InvalidArgumentf("input %q is of type %s, want %s", a.Name, t.DType().Name(), a.DType.Name())
-	case !a.Shape.CompatibleWith(t.Shape()):
-		return status.InvalidArgumentf("input %q has shape %v, want %v", a.Name, t.Shape(), a.Shape)
-	}
-	return nil
 }
 
 func list(args []Argument) string {

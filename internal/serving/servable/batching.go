@@ -89,7 +89,7 @@ func (b *batching) run(ctx context.Context, sig *Signature, inputs map[string]te
 	case err != nil:
 		return nil, err
 	case rows <= 0:
-		return sig.run.RunOutputs(ctx, inputs, filter...)
+		return sig.run.RunAnyShape(ctx, inputs, filter...)
 	case rows > b.params.MaxBatch && !b.params.SplitLarge:
 		return nil, status.InvalidArgumentf("Task size %d is larger than maximum input batch size %d", rows, b.params.MaxBatch)
 	}
@@ -215,7 +215,7 @@ func (at *batch) runMerged(ctx context.Context, allowed []int) ([]map[string]ten
 		}
 	}
 	if len(at.tasks) == 1 && size == at.rows {
-		out, err := at.sig.run.RunOutputs(ctx, at.tasks[0].inputs, at.filter...)
+		out, err := at.sig.run.RunAnyShape(ctx, at.tasks[0].inputs, at.filter...)
 		return []map[string]tensor.Tensor{out}, err
 	}
 	merged := map[string]tensor.Tensor{}
@@ -231,7 +231,7 @@ func (at *batch) runMerged(ctx context.Context, allowed []int) ([]map[string]ten
 		}
 		merged[name] = t
 	}
-	all, err := at.sig.run.RunOutputs(ctx, merged, at.filter...)
+	all, err := at.sig.run.RunAnyShape(ctx, merged, at.filter...)
 	if err != nil {
 		return nil, err
 	}

@@ -156,7 +156,7 @@ func (s *Signature) Run(ctx context.Context, inputs map[string]tensor.Tensor, fi
 	if s.owner.batches != nil {
 		out, err = s.owner.batches.run(ctx, s, inputs, filter)
 	} else {
-		out, err = s.run.RunOutputs(ctx, inputs, filter...)
+		out, err = s.run.RunAnyShape(ctx, inputs, filter...)
 	}
 	if err != nil {
 		return nil, err
