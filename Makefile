@@ -72,6 +72,37 @@ demo: build ## Train an MLP on a cluster of three tasks on this machine (ARGS="-
 build: ## Build the static binary bin/weft
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X '$(STAMP_VARIABLE)=$(STAMP)'" -o bin/weft ./cmd/weft
 
+# A program that opens libraries of GPUs needs glibc. On amd64 the file starts without it, too, then without GPUs.
+GPU_ARCH := $(or $(GOARCH),$(shell $(GO) env GOARCH))
+GPU_ENTRY := $(if $(filter amd64,$(GPU_ARCH)),-E weft_entry)
+
+.PHONY: build-gpu
+build-gpu: ## Build bin/weft-gpu, the program with GPU devices (Linux)
+	CGO_ENABLED=0 $(GO) build -tags gpu -trimpath -ldflags="-s -w $(GPU_ENTRY) -X '$(STAMP_VARIABLE)=$(STAMP)'" -o bin/weft-gpu ./cmd/weft
+	$(if $(GPU_ENTRY),GOARCH= $(GO) run ./internal/sys/onefile/nointerp bin/weft-gpu)
+
+# POCL computes on the CPU, as two devices; the tests of the CUDA driver build a stand-in for libcuda if there is a C compiler.
+POCL := POCL_DEVICES="pthread pthread" WEFT_OPENCL_CPU=1
+GPU_PACKAGES := ./internal/gpu/... ./internal/sys/onefile/...
+OPENCL_LIBRARY := $(wildcard /usr/lib/*/libOpenCL.so.1)
+POCL_ICD := $(wildcard /etc/OpenCL/vendors/pocl.icd)
+
+.PHONY: gpu
+gpu: build-gpu $(if $(and $(OPENCL_LIBRARY),$(POCL_ICD)),,pocl) ## Test GPU devices without a GPU: OpenCL on the CPU (POCL), CUDA on a stand-in
+	$(GO) vet -tags gpu $(GPU_PACKAGES) ./cmd/...
+	CGO_ENABLED=0 $(POCL) $(GO) test -tags gpu -timeout $(TIMEOUT) $(GPU_PACKAGES)
+
+.PHONY: pocl
+pocl: ## Install POCL, an OpenCL for CPUs (Debian, Ubuntu)
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends pocl-opencl-icd ocl-icd-libopencl1
+
+.PHONY: gpu-report
+gpu-report: ## Examine the GPUs of this machine, and write dist/weft-gpu-report.json to send to the project (ARGS="-quick")
+	CGO_ENABLED=0 $(GO) build -tags gpu -trimpath -ldflags="-s -w -X '$(STAMP_VARIABLE)=$(STAMP)'" -o bin/weft-gpu-report ./cmd/weft-gpu-report
+	mkdir -p dist
+	bin/weft-gpu-report -out dist $(ARGS)
+
 # The tools of packages are a module of their own.
 .PHONY: release
 release: ## Make the files of a release in dist: programs, packages, an image, checksums

@@ -17,6 +17,7 @@ import (
 	"github.com/weft-ml/weft/cmd/weft/internal/launch"
 	"github.com/weft-ml/weft/cmd/weft/internal/settings"
 	"github.com/weft-ml/weft/cmd/weft/internal/slurm"
+	"github.com/weft-ml/weft/internal/sys/onefile"
 )
 
 // launchFlags are the flags of weft launch.
@@ -97,7 +98,7 @@ func (f *launchFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	weft, err := os.Executable()
+	weft, err := onefile.Executable()
 	if err != nil {
 		return err
 	}

@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"os"
 
+	// Registers the drivers of GPUs in programs that are built with them.
+	_ "github.com/weft-ml/weft/internal/gpu/drivers"
 	// Sets the garbage collector's goal for a small heap.
 	_ "github.com/weft-ml/weft/internal/sys/gctune"
+	"github.com/weft-ml/weft/internal/sys/onefile"
 	"github.com/weft-ml/weft/status"
 )
 
 func main() {
+	_ = onefile.Reload() // without a loader there are no GPU devices
 	ctx, signals := watchSignals()
 	err := rootFor(os.Args[0], os.Args[1:]).ExecuteContext(ctx)
 	number := signals.stop()

@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+
+	"github.com/weft-ml/weft/internal/sys/onefile"
 )
 
 // Library is an open library. It stays open until the process ends.
@@ -24,6 +26,9 @@ type Library struct {
 // are looked for as the system's loader does. Environment variable variable names the only library
 // to try if it is set.
 func Open(variable string, names ...string) (*Library, error) {
+	if onefile.Alone() {
+		return nil, errors.New("the program runs without the system's loader")
+	}
 	if name := os.Getenv(variable); name != "" {
 		names = []string{name}
 	}

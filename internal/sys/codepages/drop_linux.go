@@ -8,13 +8,15 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weft-ml/weft/internal/sys/onefile"
 )
 
 // Drop unmaps the code and the constants of the program, and returns the number of bytes that were
 // resident. It leaves out mappings with changed pages, such as those of relocated programs and of
 // programs with breakpoints.
 func Drop() (int64, error) {
-	exe, err := os.Readlink("/proc/self/exe")
+	exe, err := onefile.Executable()
 	if err != nil {
 		return 0, err
 	}

@@ -12,7 +12,7 @@ import (
 // The diagram in ARCHITECTURE.md shows the same order.
 var groups = [][]string{
 	{"status"},
-	{"internal/sys/*"},
+	{"internal/sys/*", "internal/sys/onefile/nointerp"},
 	{"tensor", "device"},
 	// the contract of an operation has its access to files
 	{"opdef", "internal/format/fileio", "internal/format/objectstore"},
