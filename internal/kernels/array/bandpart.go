@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -70,9 +71,9 @@ func keepBand(d, s []byte, size, rows, cols, below, above int) {
 			if above >= 0 {
 				hi = max(min(row+above+1, cols), lo)
 			}
-			clear(out[:lo*size])
-			copy(out[lo*size:hi*size], in[lo*size:hi*size])
-			clear(out[hi*size:])
+			bulk.Clear(out[:lo*size])
+			bulk.Copy(out[lo*size:hi*size], in[lo*size:hi*size])
+			bulk.Clear(out[hi*size:])
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -130,9 +131,9 @@ func clearAround(out []byte, paddings [][2]int, shape tensor.Shape) {
 	}
 	before, n, after := paddings[0][0], int(shape[0]), paddings[0][1]
 	step := len(out) / (before + n + after)
-	clear(out[:before*step])
+	bulk.Clear(out[:before*step])
 	out = out[before*step:]
-	clear(out[n*step:])
+	bulk.Clear(out[n*step:])
 	if len(paddings) == 1 {
 		return
 	}

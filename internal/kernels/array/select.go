@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -201,6 +202,7 @@ func pick[E any](out []E, cond []bool, then, other []E, width int) {
 			return
 		}
 		for i := lo; i < hi; i++ {
+			bulk.SafePoint()
 			src := other
 			if cond[i] {
 				src = then

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -79,6 +80,7 @@ func pick[E any](dst, block []E, list []int64, width int) {
 	case !slices.Contains(list, skipped) && gatherWords(dst, block, list, width):
 	default:
 		for i, row := range list {
+			bulk.SafePoint()
 			out := dst[i*width : (i+1)*width]
 			if row >= 0 {
 				copy(out, block[int(row)*width:])

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -44,6 +45,7 @@ func assign[E any](dst, updates []E, list []int64, width int) {
 		}
 		out := dst[int(row)*width : (int(row)+1)*width]
 		if !scalar {
+			bulk.SafePoint()
 			copy(out, updates[i*width:])
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -165,6 +166,7 @@ func repeat[E any](row []E, v E) {
 		row[i] = v
 	}
 	for n < len(row) {
+		bulk.SafePoint()
 		n += copy(row[n:], row[:min(n, maxCopy)])
 	}
 }
@@ -183,6 +185,7 @@ func (m *copier[E]) rows(d, s, n int) {
 		simd.CopyRows(dst, d, m.d0, any(m.src).([]complex128), s, m.s0, n, m.n1)
 	default:
 		for range n {
+			bulk.SafePoint()
 			copy(m.dst[d:d+m.n1], m.src[s:s+m.n1])
 			d, s = d+m.d0, s+m.s0
 		}
