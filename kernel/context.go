@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 
+	gpu "github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -38,6 +39,10 @@ type Context struct {
 	inputs   []Value
 	outputs  []Value
 	outTypes []tensor.DType
+
+	gpu *gpu.Device // in whose memory the kernel computes; nil for memory of the host
+	// outputs of a kernel on a GPU that are in the memory of the host; nil for none
+	hostOuts []bool
 }
 
 // Bind sets the values of a node. It is for the executor. The context owns the inputs; the outputs
@@ -61,6 +66,9 @@ func (c *Context) Input(i int) *tensor.Tensor { return &c.inputs[i].Tensor }
 // OutputValue returns the tensor of output i, which has none before it is set.
 func (c *Context) OutputValue(i int) *tensor.Tensor { return &c.outputs[i].Tensor }
 
+// OutputRef returns the variable to which output i is a reference, or nil.
+func (c *Context) OutputRef(i int) *Variable { return c.outputs[i].Ref }
+
 // InputRef returns the variable behind input i, which is declared Ref.
 func (c *Context) InputRef(i int) *Variable { return c.inputs[i].Ref }
 
@@ -70,6 +78,9 @@ func (c *Context) OutputType(i int) tensor.DType { return c.outTypes[i].Base() }
 // Allocate allocates output i with its declared type and the given shape, and returns it. The
 // elements are not cleared.
 func (c *Context) Allocate(i int, shape tensor.Shape) (*tensor.Tensor, error) {
+	if c.allocatesOnGPU(i) {
+		return c.allocateOnGPU(i, shape)
+	}
 	if c.Step != nil && c.Step.Account != nil {
 		if err := c.Step.afford(c.OutputType(i), shape); err != nil {
 			return nil, err
@@ -81,6 +92,9 @@ func (c *Context) Allocate(i int, shape tensor.Shape) (*tensor.Tensor, error) {
 
 // AllocateLike is Allocate with the shape of an existing tensor. The two share the shape.
 func (c *Context) AllocateLike(i int, like *tensor.Tensor) (*tensor.Tensor, error) {
+	if c.allocatesOnGPU(i) {
+		return c.allocateOnGPU(i, like.Shape())
+	}
 	if c.Step != nil && c.Step.Account != nil {
 		if err := c.Step.afford(c.OutputType(i), like.Shape()); err != nil {
 			return nil, err
@@ -101,7 +115,11 @@ func (c *Context) allocated(i int, t tensor.Tensor, err error) (*tensor.Tensor, 
 // AllocateZeros is Allocate with cleared elements.
 func (c *Context) AllocateZeros(i int, shape tensor.Shape) (*tensor.Tensor, error) {
 	t, err := c.Allocate(i, shape)
-	if err == nil {
+	switch {
+	case err != nil:
+	case t.OnDevice():
+		err = c.gpu.Fill(t, 0)
+	default:
 		bulk.Clear(t.Bytes())
 	}
 	return t, err
@@ -114,7 +132,7 @@ func (c *Context) AllocateZeros(i int, shape tensor.Shape) (*tensor.Tensor, erro
 func (c *Context) Forward(in, i int) (*tensor.Tensor, error) {
 	src := &c.inputs[in].Tensor
 	dtype := c.OutputType(i)
-	if src.Exclusive() && dtype.Size() == src.DType().Size() && dtype.Size() > 0 {
+	if src.Exclusive() && dtype.Size() == src.DType().Size() && dtype.Size() > 0 && c.fits(src, i) {
 		out, err := src.WithDType(dtype)
 		if err == nil {
 			*src = tensor.Tensor{}
@@ -129,7 +147,7 @@ func (c *Context) Forward(in, i int) (*tensor.Tensor, error) {
 // shape. The output always has that shape.
 func (c *Context) ForwardAny(i int, shape tensor.Shape, ins ...int) (*tensor.Tensor, error) {
 	for _, in := range ins {
-		if src := &c.inputs[in].Tensor; src.Exclusive() && src.DType() == c.OutputType(i) && src.Shape().Equal(shape) {
+		if src := &c.inputs[in].Tensor; src.Exclusive() && src.DType() == c.OutputType(i) && src.Shape().Equal(shape) && c.fits(src, i) {
 			return c.Forward(in, i)
 		}
 	}

@@ -33,6 +33,7 @@ import (
 	"os"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	gpu "github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/sys/observe"
 	"github.com/weft-ml/weft/internal/sys/scalars"
@@ -179,7 +180,7 @@ func (d denied) Write([]byte) (int, error) {
 // Device is a device that kernels run on.
 type Device struct {
 	Name        string           // canonical, as in "/job:worker/replica:0/task:0/device:CPU:0"
-	Type        string           // "CPU"
+	Type        string           // "CPU" or "GPU"
 	Incarnation uint64           // random number, different after each start of the task
 	MemoryLimit int64            // bytes
 	Resources   *Resources       // variables, queues, tables
@@ -187,6 +188,7 @@ type Device struct {
 	Policy      *Policy          // operations that the task runs; nil for all
 	Observer    observe.Observer // is notified of nodes and checkpoints; may be nil
 	Scalars     *scalars.Board   // gets the numbers of summary operations; may be nil
+	GPU         *gpu.Device      // memory and streams of a GPU; nil for a CPU
 }
 
 // Step is one run of a graph. All its kernels share it.

@@ -11,8 +11,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// CPU is the device type of all kernels.
-const CPU = "CPU"
+// Types of devices in registrations of kernels.
+const (
+	CPU = "CPU"
+	GPU = "GPU"
+	// DefaultDevice marks kernels that every device uses for which no other kernel matches.
+	DefaultDevice = "DEFAULT"
+)
 
 // Op is a registered operation with its kernels. Operations that only the executor or the master
 // runs have none.
@@ -27,8 +32,10 @@ type Impl struct {
 	Types    []Constraint // all of them must hold
 	Priority int          // the matching kernel with the highest priority is used
 	Label    string       // for nodes with this value of the attribute _kernel only
-	New      New
-	rows     *rows // kernels of ByType, expanded when the operation is first looked up
+	// Host lists the arguments in the memory of the host, for a device with memory of its own.
+	Host []string
+	New  New
+	rows *rows // kernels of ByType, expanded when the operation is first looked up
 }
 
 // rows holds the kernels of a table, selected by an attribute.
@@ -86,9 +93,10 @@ func (i *Impl) Matches(attrs opdef.Attrs) bool {
 
 // Registry holds operations by name. Operations can be registered until the first look-up.
 type Registry struct {
-	mu     sync.Mutex // guards frozen and the writing of ops
+	mu     sync.Mutex // guards frozen and the writing of ops and more
 	frozen bool
-	ops    map[string]*registered // read-only once frozen
+	ops    map[string]*registered   // read-only once frozen
+	more   []func(op string) []Impl // see Extend; read-only once frozen
 }
 
 // registered is an operation. Its definition is parsed, and its kernels are listed, when they are
@@ -103,8 +111,8 @@ type registered struct {
 }
 
 // kernels returns all kernels in order of registration. Those of a table are in order of their
-// types.
-func (r *registered) kernels() []Impl {
+// types. The kernels that more returns come last.
+func (r *registered) kernels(more []func(op string) []Impl) []Impl {
 	r.list.Do(func() {
 		for i := range r.Op.Kernels {
 			k := r.Op.Kernels[i]
@@ -119,6 +127,9 @@ func (r *registered) kernels() []Impl {
 				k.Types, k.New = []Constraint{OfType(from.attr, dtype)}, from.table[dtype]
 				r.listed = append(r.listed, k)
 			}
+		}
+		for _, f := range more {
+			r.listed = append(r.listed, f(r.Def.Name)...)
 		}
 	})
 	return r.listed
@@ -192,23 +203,55 @@ func (r *Registry) Names() []string {
 // Kernels returns all kernels of an operation, in order of registration.
 func (r *Registry) Kernels(op string) []Impl {
 	if reg := r.lookup(op); reg != nil {
-		return reg.kernels()
+		return reg.kernels(r.more)
 	}
 	return nil
+}
+
+// Extend adds kernels for other types of devices. The function is called once for each operation,
+// when the kernels of the operation are first needed. It must not look up that operation in the
+// registry. The kernels have no tables of types.
+func (r *Registry) Extend(kernels func(op string) []Impl) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.frozen {
+		panic("kernel: the registry is extended after the first look-up")
+	}
+	r.more = append(r.more, kernels)
 }
 
 // Find returns the kernel of an operation for a device type and attributes, or nil if there is
 // none.
 func (r *Registry) Find(op, deviceType string, attrs opdef.Attrs) *Impl {
+	return Best(r.Kernels(op), deviceType, attrs)
+}
+
+// Best returns the kernel for a device type and attributes, or nil if there is none. Of several it
+// is the one with the highest priority. Kernels for [DefaultDevice] are used if there is none for
+// the type.
+func Best(kernels []Impl, deviceType string, attrs opdef.Attrs) *Impl {
 	var best *Impl
-	kernels := r.Kernels(op)
 	for i := range kernels {
 		k := &kernels[i]
-		if k.Device == deviceType && k.Matches(attrs) && (best == nil || k.Priority > best.Priority) {
+		if k.Serves(deviceType) && k.Matches(attrs) && (best == nil || k.precedes(best)) {
 			best = k
 		}
 	}
 	return best
+}
+
+// Serves reports whether the kernel can run on devices of a type. CPUs have kernels of their own
+// for everything.
+func (i *Impl) Serves(deviceType string) bool {
+	return i.Device == deviceType || i.Device == DefaultDevice && deviceType != CPU
+}
+
+// precedes reports whether the kernel is used where both match.
+func (i *Impl) precedes(other *Impl) bool {
+	if own := i.Device != DefaultDevice; own != (other.Device != DefaultDevice) {
+		return own
+	}
+	return i.Priority > other.Priority
 }
 
 // Def returns the definition of an operation as written, for the generator of builders.

@@ -6,8 +6,9 @@
 //	s, err := weft.NewSession("local", g)
 //
 // Each session is a task of its own, "/job:localhost/replica:0/task:0". [weft.WithCPUDevices] sets
-// the number of its CPU devices. It shares no variables with other sessions. Closing the session
-// drops its variables and ends its goroutines.
+// the number of its CPU devices. It has the GPU devices of the process, if there are any. It shares
+// no variables with other sessions. Closing the session drops its variables and ends its
+// goroutines.
 package local
 
 import (
@@ -15,6 +16,7 @@ import (
 	"log/slog"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/gpu/devices"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/task"
 	"github.com/weft-ml/weft/internal/transport/rpc"
@@ -37,10 +39,14 @@ func open(config *pb.ConfigProto, log *slog.Logger) (rpc.Master, func(context.Co
 	if n < 0 || n > maxCPUDevices {
 		return nil, nil, status.InvalidArgumentf("a session cannot have %d CPU devices: at most %d", n, maxCPUDevices)
 	}
+	gpus, err := devices.Find("")
+	if err != nil {
+		log.Debug("the session has CPU devices only", "reason", err)
+	}
 	self := cluster.Task{Job: "localhost"}
 	t, err := task.New(task.Config{
-		Task: self, Cluster: cluster.Spec{self.Job: cluster.Dense("")}, CPUDevices: int(n), Kernels: kernel.Default,
-		Log: log,
+		Task: self, Cluster: cluster.Spec{self.Job: cluster.Dense("")}, CPUDevices: int(n), GPUs: gpus, GPUOptions: config,
+		Kernels: kernel.Default, Log: log,
 	})
 	if err != nil {
 		return nil, nil, err

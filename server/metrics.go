@@ -4,11 +4,24 @@ import (
 	"context"
 	"time"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/inspect/metrics"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/sys/tensormem"
+	"github.com/weft-ml/weft/kernel"
 )
+
+// gpuState returns the state of a GPU device for its metrics.
+func gpuState(d *kernel.Device) metrics.GPU {
+	g := d.GPU.Stats()
+	return metrics.GPU{
+		Device: d.Name, InUse: g.InUse, Peak: g.Peak, Reserved: g.Reserved, Limit: g.Limit, Launches: g.Launches,
+		ToDevice: metrics.Copies{Number: g.ToDevice, Bytes: g.ToDeviceBytes},
+		ToHost:   metrics.Copies{Number: g.ToHost, Bytes: g.ToHostBytes},
+		Peer:     metrics.Copies{Number: g.Peer, Bytes: g.PeerBytes},
+	}
+}
 
 // metricState returns the state of the task for its metrics.
 func (s *Server) metricState() *metrics.State {
@@ -21,6 +34,12 @@ func (s *Server) metricState() *metrics.State {
 		RendezvousValues: rendezvous.Values, RendezvousBytes: rendezvous.Bytes, Consumers: rendezvous.Consumers,
 		LentBytes: s.lender.LeasedBytes(), LentTotal: uint64(s.lender.LentBytes()), BorrowedTotal: s.borrower.ReadBytes(), //nolint:gosec // counts
 		PoolBytes: tensormem.FreeBytes(), MemoryLimit: membudget.Limit(), Resources: map[string]int{},
+	}
+	for _, d := range s.task.Devices {
+		if d.GPU != nil {
+			st.GPUs = append(st.GPUs, gpuState(d))
+			st.Detours = device.Detours()
+		}
 	}
 	for _, r := range s.task.Worker.Resources() {
 		st.Resources[r.GetKind()]++

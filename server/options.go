@@ -42,6 +42,9 @@ type options struct {
 	clientClusters []netip.Prefix
 	audit          *AuditLog // nil for none
 
+	gpu         string  // mode of WithGPU
+	gpuFraction float64 // of the memory of each GPU; 0 for that of the configuration
+
 	http string // address of HTTP; "" for none
 	rest bool   // sessions over HTTP
 

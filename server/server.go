@@ -157,7 +157,14 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 		s.conns.Observer, s.large.Observer = s.observer.Made(), s.observer.Made()
 	}
 	s.gate.rest = s.memory.release
+	gpus, err := findGPUs(o.gpu, o.log)
+	if err != nil {
+		listener.Close()
+		files.Close()
+		return nil, err
+	}
 	s.task, err = task.New(task.Config{
+		GPUs: gpus, GPUOptions: o.gpuConfig(defaults),
 		Task: def.Self(), Cluster: def.Cluster, CPUDevices: def.CPUDevices, Kernels: kernel.Default, Files: files, Policy: o.policy, Quota: s.quota, Connect: s.connect,
 		Lender:          s.lender,
 		Unused:          s.memory.releaseIfLarge,

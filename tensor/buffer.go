@@ -26,9 +26,10 @@ type Buffer struct {
 	refs  atomic.Int32
 	class int8   // index into pools, or one of the constants below
 	mem   []byte // element memory, aligned
-	// []string, []*Handle or []VariantValue, for element types that are not plain memory
+	// []string, []*Handle or []VariantValue, for element types that are not plain memory; the
+	// owner of the memory for classDevice
 	vals any
-	free func() // called at the last release; only for classForeign
+	free func() // called at the last release; only for classForeign and classDevice
 
 	reclaim atomic.Pointer[func()] // see tensormem.SetReclaimer
 	paid    paid                   // see membudget.ChargeTensor
@@ -37,6 +38,7 @@ type Buffer struct {
 const (
 	classUncounted int8 = -1 // left to the garbage collector
 	classForeign   int8 = -2 // counted, with a free function
+	classDevice    int8 = -3 // counted, for the device alone, with an owner and a free function
 )
 
 // NewForeign returns a counted buffer over memory of another owner. free is called once, after the
@@ -46,6 +48,22 @@ func NewForeign(mem []byte, free func()) *Buffer {
 	b := &Buffer{class: classForeign, mem: mem, free: free}
 	b.refs.Store(1)
 	return b
+}
+
+// newDevice implements tensormem.NewDevice.
+func newDevice(mem []byte, owner any, free func()) any {
+	countHeld(1)
+	b := &Buffer{class: classDevice, mem: mem, vals: owner, free: free}
+	b.refs.Store(1)
+	return b
+}
+
+// deviceOf implements tensormem.DeviceOf.
+func deviceOf(t any) any {
+	if t := t.(*Tensor); t.OnDevice() { //nolint:forcetypeassert // see tensormem
+		return t.buf.vals
+	}
+	return nil
 }
 
 func (b *Buffer) retain() {
@@ -65,6 +83,10 @@ func (b *Buffer) release() {
 	}
 	countHeld(-1)
 	b.paid.end()
+	if b.class == classDevice {
+		b.free()
+		return
+	}
 	poison(b.mem)
 	if b.reclaim.Load() != nil {
 		b.reclaim.Store(nil)
@@ -171,5 +193,6 @@ func alignedBytes(size int) []byte {
 func init() {
 	tensormem.SetLimit, tensormem.DropFree, tensormem.Held, tensormem.FreeBytes = setLimit, dropFree, heldBuffers, freeBytes
 	tensormem.SetReclaimer = setReclaimer
+	tensormem.NewDevice, tensormem.DeviceOf = newDevice, deviceOf
 	membudget.ChargeTensor = chargeAny
 }

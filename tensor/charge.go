@@ -37,7 +37,7 @@ func chargeAny(t any, a *membudget.Account) *membudget.Account {
 // charge charges the memory of t to an account, unless an account pays for it already.
 func (t *Tensor) charge(a *membudget.Account) *membudget.Account {
 	b := t.buf
-	if b == nil || b.paid.Load() != nil {
+	if b == nil || b.class == classDevice || b.paid.Load() != nil {
 		return nil
 	}
 	n := b.size()

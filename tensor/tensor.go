@@ -251,6 +251,22 @@ func (t *Tensor) Release() {
 	*t = Tensor{}
 }
 
+// OnDevice reports whether the elements of t are in the memory of a device that is not a CPU.
+// Nothing but kernels of that device and copies can access them.
+func (t *Tensor) OnDevice() bool { return t.buf != nil && t.buf.class == classDevice }
+
+// cloneOnDevice takes t by value, so that the tensors that other callers of Clone pass stay on
+// their stacks.
+func cloneOnDevice(t Tensor) (Tensor, error) {
+	return t.buf.vals.(cloner).Clone(&t) //nolint:forcetypeassert // see tensormem.NewDevice
+}
+
+// cloner is the owner of memory that the CPU cannot access.
+type cloner interface {
+	// Clone returns a copy of t in the same memory, with one reference.
+	Clone(t *Tensor) (Tensor, error)
+}
+
 // Exclusive reports whether the holder of t, which must own a reference, is the only holder of its
 // elements and may write to them.
 func (t *Tensor) Exclusive() bool { return t.buf.exclusive() }
@@ -333,6 +349,9 @@ func (t *Tensor) Rows(lo, hi int) Tensor {
 
 // Clone returns a copy of t, which must be initialized, with its own elements and one reference.
 func (t *Tensor) Clone() (Tensor, error) {
+	if t.OnDevice() {
+		return cloneOnDevice(*t)
+	}
 	out, err := AllocShared(t.dtype, t.shape)
 	if err != nil {
 		return Tensor{}, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -35,6 +36,8 @@ type serverFlags struct {
 	task        int
 	serverDef   string
 	cpuDevices  int
+	gpu         string
+	gpuFraction float64 // of the memory of each GPU; 0 for nearly all
 	portFile    string
 	metrics     string
 	http        string
@@ -87,7 +90,8 @@ func newServer() *cobra.Command {
 	flags.IntVar(&f.task, "task-id", 0, "another name for --task-index")
 	flags.StringVar(&f.serverDef, "server-def", "", "file with a tensorflow.ServerDef in text or binary form, or - for standard input, instead of the three flags above")
 	flags.IntVar(&f.cpuDevices, "cpu-devices", 1, "number of CPU devices that the task offers")
-	gpuMemoryFraction(flags)
+	flags.StringVar(&f.gpu, "gpu", "auto", gpuUsage)
+	f.gpuMemoryFraction(flags)
 	flags.StringVar(&f.portFile, "port-file", "", "file for the port on which the task listens")
 	flags.StringVar(&f.metrics, "metrics-address", "", "address at which to serve metrics of the task for Prometheus, at /metrics")
 	flags.StringVar(&f.http, "http-address", "", "address at which to answer HTTP: /dashboard/, /livez, /readyz, /version, /metrics and /debug/pprof; with certificates it asks for them")
@@ -239,6 +243,11 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		return usageError{err}
 	}
 	opts = append(opts, server.WithOperations(policy))
+	gpu, err := gpuOption(cmp.Or(f.gpu, "auto"))
+	if err != nil {
+		return usageError{err}
+	}
+	opts = append(opts, gpu, server.WithGPUMemoryFraction(f.gpuFraction))
 	if f.insecure {
 		opts = append(opts, server.Insecure())
 	}
@@ -328,7 +337,7 @@ func announce(cmd *cobra.Command, s *server.Server, def cluster.ServerDef) {
 	if url := s.HTTPURL(); url != "" {
 		http = ", " + url
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "weft %s ready: %s at %s, %d CPU device(s)%s\n", buildinfo.Read().Version, self.String(), s.Target(), def.CPUDevices, http)
+	fmt.Fprintf(cmd.OutOrStdout(), "weft %s ready: %s at %s, %d CPU device(s)%s%s\n", buildinfo.Read().Version, self.String(), s.Target(), def.CPUDevices, gpuText(s), http)
 }
 
 // advise adds a hint to an error of starting a task.

@@ -66,7 +66,7 @@ func newTensorFlowServer() *cobra.Command {
 	flags.IntVar(&f.task, "task_id", 0, "task id")
 	flags.IntVar(&f.task, "task_index", 0, "another name for --task_id")
 	flags.IntVar(&f.cpuDevices, "cpu_devices", 1, "number of CPU devices")
-	gpuMemoryFraction(flags)
+	f.gpuMemoryFraction(flags)
 	flags.BoolVar(&f.log.verbose, "verbose", false, "log sessions and graphs as they come and go, and more details of the runtime")
 	flags.BoolFunc("noverbose", "the opposite of --verbose", func(string) error {
 		f.log.verbose = false
@@ -78,9 +78,9 @@ func newTensorFlowServer() *cobra.Command {
 	return cmd
 }
 
-// gpuMemoryFraction adds a flag that programs of TensorFlow pass and that has no effect on CPUs.
-func gpuMemoryFraction(flags *pflag.FlagSet) {
-	flags.Float64("gpu-memory-fraction", 1, "accepted for TensorFlow's sake; without effect, since tasks have no GPUs")
+// gpuMemoryFraction adds the flag for the memory of GPUs, which programs of TensorFlow pass.
+func (f *serverFlags) gpuMemoryFraction(flags *pflag.FlagSet) {
+	flags.Float64Var(&f.gpuFraction, "gpu-memory-fraction", 0, "part of the memory of each GPU that the task may use, above 0 and up to 1; 0 for nearly all that is free")
 }
 
 // verboseValue accepts the value of --verbose as an argument of its own, "--verbose true".

@@ -59,6 +59,11 @@ var catalog = []description{
 	{nodes, counter, "Nodes that the devices of the task have executed. A fused region counts its nodes.", nil},
 	{partsRunning, gauge, "Parts of steps that run on a device. They may wait for tensors.", []string{"device"}},
 	{deviceBusy, counter, "Time in which at least one part of a step ran on the device.", []string{"device"}},
+	{"weft_gpu_memory_bytes", gauge, "Memory of a GPU device: in use by tensors, the most so far, reserved from the driver, and the limit.", []string{"device", "kind"}},
+	{"weft_gpu_kernels_total", counter, "Kernels that were queued on a GPU device.", []string{"device"}},
+	{"weft_gpu_copies_total", counter, "Copies of tensors to a GPU device, from it to the host, and from another GPU device.", []string{"device", "direction"}},
+	{"weft_gpu_copied_bytes_total", counter, "Size of these copies.", []string{"device", "direction"}},
+	{"weft_gpu_detours_total", counter, "Executions on the CPU of operations on a GPU device that have no kernel there. Their arguments are copied to the host.", []string{"op"}},
 	{"weft_computing", gauge, "Goroutines that compute in kernels: about the cores in use.", nil},
 
 	{"weft_queue_elements", gauge, "Elements of a queue.", []string{"container", "queue"}},

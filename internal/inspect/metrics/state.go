@@ -37,7 +37,21 @@ type State struct {
 	BorrowedTotal uint64 // bytes since the start
 	PoolBytes     int64
 	MemoryLimit   int64
+
+	GPUs    []GPU
+	Detours map[string]int64 // executions on the CPU for GPUs, by operation
 }
+
+// GPU is a GPU device and its statistics since the start.
+type GPU struct {
+	Device                       string
+	InUse, Peak, Reserved, Limit int64 // bytes
+	Launches                     int64
+	ToDevice, ToHost, Peer       Copies
+}
+
+// Copies are copies of tensors in one direction.
+type Copies struct{ Number, Bytes int64 }
 
 // Queue is a queue and its number of elements.
 type Queue struct {
@@ -68,6 +82,7 @@ func (r *Registry) set(st *State) {
 	for _, name := range []string{"weft_queue_elements", "weft_resources"} {
 		r.families[name].series.Clear() // what has been removed
 	}
+	r.setGPUs(st)
 	for _, q := range st.Queues {
 		r.series("weft_queue_elements", q.Container, q.Name).set(float64(q.Elements))
 	}
@@ -131,4 +146,21 @@ func indicator(holds bool) float64 {
 		return 1
 	}
 	return 0
+}
+
+// setGPUs stores the state of the GPU devices.
+func (r *Registry) setGPUs(st *State) {
+	for _, g := range st.GPUs {
+		for kind, v := range map[string]int64{"in_use": g.InUse, "peak": g.Peak, "reserved": g.Reserved, "limit": g.Limit} {
+			r.series("weft_gpu_memory_bytes", g.Device, kind).set(float64(v))
+		}
+		r.series("weft_gpu_kernels_total", g.Device).set(float64(g.Launches))
+		for direction, c := range map[string]Copies{"to_device": g.ToDevice, "to_host": g.ToHost, "peer": g.Peer} {
+			r.series("weft_gpu_copies_total", g.Device, direction).set(float64(c.Number))
+			r.series("weft_gpu_copied_bytes_total", g.Device, direction).set(float64(c.Bytes))
+		}
+	}
+	for op, n := range st.Detours {
+		r.series("weft_gpu_detours_total", op).set(float64(n))
+	}
 }

@@ -4,6 +4,7 @@ package comm
 import (
 	"sync"
 
+	gpu "github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -91,11 +92,18 @@ func (s *send) sendVariable(ctx *kernel.Context, r kernel.Rendezvous, v *kernel.
 	return r.SendVariable(s.key, ctx.At, v)
 }
 
-type recv struct{ key *kernel.Key }
+type recv struct {
+	key *kernel.Key
+	gpu *gpu.Device // in whose memory the tensor is wanted; nil for the host
+}
 
 func newRecv(c *kernel.Construction) (kernel.Kernel, error) {
 	key, err := newKey(c.Attrs)
-	return &recv{key}, err
+	r := &recv{key: key}
+	if c.Device != nil && c.Op.Name != "_HostRecv" && c.Attrs["_output_hostmem"] == nil {
+		r.gpu = c.Device.GPU
+	}
+	return r, err
 }
 
 // Compute waits for the tensor.
@@ -116,7 +124,7 @@ func (r *recv) ComputeAsync(ctx *kernel.Context, done func(error)) {
 		a = new(arrival)
 		a.accept = a.come
 	}
-	a.ctx, a.done = ctx, done
+	a.ctx, a.done, a.gpu = ctx, done, r.gpu
 	table.Recv(r.key, ctx.At, a.accept)
 }
 
@@ -125,19 +133,26 @@ func (r *recv) ComputeAsync(ctx *kernel.Context, done func(error)) {
 type arrival struct {
 	ctx    *kernel.Context
 	done   func(error)
+	gpu    *gpu.Device
 	accept func(t tensor.Tensor, dead bool, err error)
 }
 
 var arrivals sync.Pool // of *arrival
 
 func (a *arrival) come(t tensor.Tensor, dead bool, err error) {
-	ctx, done := a.ctx, a.done
-	a.ctx, a.done = nil, nil
+	ctx, done, to := a.ctx, a.done, a.gpu
+	a.ctx, a.done, a.gpu = nil, nil, nil
 	arrivals.Put(a)
 	switch {
 	case err != nil:
 	case dead:
 		ctx.Dead = true
+	case to != nil || t.OnDevice():
+		gpu.Place(t, to, func(t tensor.Tensor, err error) {
+			ctx.SetOutput(0, t)
+			done(err)
+		})
+		return
 	default:
 		ctx.SetOutput(0, t)
 	}

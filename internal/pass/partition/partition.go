@@ -33,6 +33,9 @@ type Options struct {
 	// ControlFlow adds the loops for frames whose nodes are on several devices. It must be set for
 	// the first split of a graph, and not for a further split of a part.
 	ControlFlow bool
+	// OnHost reports whether an output or an input of a node on a GPU is in the memory of the host;
+	// nil if no node is on a GPU.
+	OnHost func(n *graph.Node, output bool, index int) bool
 	// BFloat16 sends float32 tensors as bfloat16, rounded towards zero.
 	BFloat16 bool
 }
@@ -82,6 +85,7 @@ type transfer struct {
 	src   *graph.Node
 	index int
 	to    string
+	host  bool // to the memory of the host of a GPU
 }
 
 // copyParts creates the parts with their internal edges.
@@ -183,7 +187,7 @@ func (c *consumer) receive(e graph.Edge) (*graph.Node, error) {
 		c.waiting = c.waiting || e.Src.Assigned != c.n.Assigned
 		return nil, nil
 	}
-	key := transfer{e.Src, e.SrcOut, c.s.location[c.n.ID]}
+	key := transfer{e.Src, e.SrcOut, c.s.location[c.n.ID], c.s.toHost(e)}
 	if recv, ok := c.s.received[key]; ok {
 		c.others = append(c.others, recv)
 		c.waiting = c.waiting || recv.Assigned != c.n.Assigned

@@ -38,14 +38,14 @@ func (s *splitter) transfer(e graph.Edge) (recv, out *graph.Node, err error) {
 			return nil, nil, err
 		}
 	}
-	send, err := s.add(from, e.Src.Name, "_Send", e.Src.Assigned, with(key, "T", dtype))
+	send, err := s.add(from, e.Src.Name, s.sendOp(e), e.Src.Assigned, with(key, "T", dtype))
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := from.Connect(value, send, 0); err != nil {
 		return nil, nil, err
 	}
-	recv, err = s.add(to, e.Src.Name, "_Recv", e.Dst.Assigned, with(key, "tensor_type", dtype))
+	recv, err = s.add(to, e.Src.Name, s.recvOp(e), e.Dst.Assigned, with(key, "tensor_type", dtype))
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -60,6 +60,30 @@ func (s *splitter) transfer(e graph.Edge) (recv, out *graph.Node, err error) {
 		return nil, nil, err
 	}
 	return recv, out, to.Connect(recv.Out(0), out, 0)
+}
+
+// fromHost reports whether the source of an edge is in the memory of the host of a GPU.
+func (s *splitter) fromHost(e graph.Edge) bool {
+	return s.o.OnHost != nil && !e.IsControl() && s.o.OnHost(e.Src, true, e.SrcOut)
+}
+
+// toHost reports whether the destination of an edge is in the memory of the host of a GPU.
+func (s *splitter) toHost(e graph.Edge) bool {
+	return s.o.OnHost != nil && !e.IsControl() && s.o.OnHost(e.Dst, false, e.DstIn)
+}
+
+func (s *splitter) sendOp(e graph.Edge) string {
+	if s.fromHost(e) {
+		return "_HostSend"
+	}
+	return "_Send"
+}
+
+func (s *splitter) recvOp(e graph.Edge) string {
+	if s.toHost(e) {
+		return "_HostRecv"
+	}
+	return "_Recv"
 }
 
 // cast converts a value to another type.
@@ -100,7 +124,9 @@ func with(attrs opdef.Attrs, name string, v any) opdef.Attrs {
 // and have none.
 func (s *splitter) completeIncarnations(part *graph.Graph) {
 	for n := range part.Nodes() {
-		if n.Op.Name != "_Send" && n.Op.Name != "_Recv" {
+		switch n.Op.Name {
+		case "_Send", "_Recv", "_HostSend", "_HostRecv":
+		default:
 			continue
 		}
 		device := n.Attrs.String("send_device")

@@ -71,20 +71,13 @@ func (p *placer) remoteTypes(n *graph.Node) []supported {
 	}
 }
 
-// bestImpl returns the kernel with the highest priority for a device type and attributes. found
+// bestImpl returns the kernel for a device type and attributes, as kernel.Registry.Find does. found
 // reports whether there are kernels for that type with any attributes.
 func bestImpl(impls []kernel.Impl, typ string, attrs opdef.Attrs) (best *kernel.Impl, found bool) {
 	for i := range impls {
-		k := &impls[i]
-		if k.Device != typ {
-			continue
-		}
-		found = true
-		if k.Matches(attrs) && (best == nil || k.Priority > best.Priority) {
-			best = k
-		}
+		found = found || impls[i].Serves(typ)
 	}
-	return best, found
+	return kernel.Best(impls, typ, attrs), found
 }
 
 // registeredKernels lists the kernels of an operation for error messages.

@@ -2,6 +2,7 @@ package master
 
 import (
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -106,7 +107,12 @@ func (s *session) split(p *plan, state *graphState, req planRequest) (map[string
 	if err := optimize.Optimize(pruned.Graph, s.optimizeOptions(pruned.Graph)); err != nil {
 		return nil, err
 	}
+	var onHost func(n *graph.Node, output bool, index int) bool
+	if slices.ContainsFunc(s.devices.names(), partition.HasMemory) {
+		onHost = partition.HostMemory(s.master.Kernels)
+	}
 	return partition.Split(pruned.Graph, partition.Options{
+		OnHost:      onHost,
 		Location:    func(n *graph.Node) string { return taskPrefix(n.Assigned) },
 		NewName:     s.newName,
 		Incarnation: func(name string) uint64 { return s.incarnations[name] },

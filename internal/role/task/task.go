@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/gpu/devices"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/eager"
 	"github.com/weft-ml/weft/internal/role/master"
@@ -37,6 +38,9 @@ type Config struct {
 	Task       cluster.Task
 	Cluster    cluster.Spec
 	CPUDevices int
+	GPUs       *devices.Set // nil for none
+	// GPUOptions say which devices the GPUs become; nil for those of SessionDefaults.
+	GPUOptions *pb.ConfigProto
 	Kernels    *kernel.Registry
 	Files      *fileio.FS     // files that operations may use; nil for all
 	Policy     *kernel.Policy // operations that the task runs; nil for all
@@ -70,8 +74,12 @@ type Task struct {
 
 // New returns a task. The caller must call Close.
 func New(cfg Config) (*Task, error) {
+	gpus, err := gpuDevices(&cfg)
+	if err != nil {
+		return nil, err
+	}
 	t := &Task{Recorder: new(recorder.Recorder), Scalars: new(scalars.Board)}
-	t.Devices = cpuDevices(&cfg, t.Scalars)
+	t.Devices = append(cpuDevices(&cfg, t.Scalars), gpus...)
 	connect := func(spec cluster.Spec, self cluster.Task) (*tasks, error) {
 		out := &tasks{spec: spec, self: self, task: t}
 		if cfg.Connect == nil {

@@ -108,7 +108,10 @@ func (p *partial) await(key string) (tensor.Tensor, error) {
 	if got.err == nil && got.dead {
 		return got.t, deadFetch(key)
 	}
-	return got.t, got.err
+	if got.err != nil {
+		return got.t, got.err
+	}
+	return onHost(got.t)
 }
 
 // explain ends the run because of err. It returns the error of the executors if err only follows

@@ -63,6 +63,9 @@ func (w *Worker) recvTensor(ctx context.Context, req *message.RecvTensorRequest)
 	}
 	defer w.steps.removeReceiver(st)
 	t, dead, err := st.table.Await(ctx, req.Key)
+	if err == nil {
+		t, err = onHost(t)
+	}
 	switch {
 	case err == nil:
 		return &message.RecvTensorResponse{Tensor: t, Dead: dead, SendStartMicros: time.Now().UnixMicro()}, nil

@@ -162,7 +162,7 @@ func (w *Worker) compile(s *session, g *graph.Graph, cacheName string, ids execu
 			reg.keys[key] = true
 		}
 	}
-	parts, err := s.split(g)
+	parts, err := w.split(s, g)
 	if err != nil {
 		reg.release()
 		return nil, err
@@ -171,6 +171,12 @@ func (w *Worker) compile(s *session, g *graph.Graph, cacheName string, ids execu
 		part := parts[d.Name]
 		if part == nil {
 			continue
+		}
+		if d.GPU != nil {
+			if err := partition.EnsureMemory(part, w.Kernels, s.newName); err != nil {
+				reg.release()
+				return nil, err
+			}
 		}
 		exec, err := w.newExecutor(reg, d, part, ids)
 		if err != nil {
@@ -183,7 +189,7 @@ func (w *Worker) compile(s *session, g *graph.Graph, cacheName string, ids execu
 }
 
 // split returns the part of a graph on each device.
-func (s *session) split(g *graph.Graph) (map[string]*graph.Graph, error) {
+func (w *Worker) split(s *session, g *graph.Graph) (map[string]*graph.Graph, error) {
 	first, several := "", false
 	for n := range g.Nodes() {
 		if first == "" {
@@ -197,6 +203,7 @@ func (s *session) split(g *graph.Graph) (map[string]*graph.Graph, error) {
 	return partition.Split(g, partition.Options{
 		Location: func(n *graph.Node) string { return n.Assigned },
 		NewName:  s.newName,
+		OnHost:   s.hostMemory(w.Kernels),
 		Incarnation: func(name string) uint64 {
 			if d := s.device(name); d != nil {
 				return d.Incarnation
@@ -204,6 +211,25 @@ func (s *session) split(g *graph.Graph) (map[string]*graph.Graph, error) {
 			return 0
 		},
 	})
+}
+
+// hostMemory returns which ends of edges are in the memory of the host, nil if the session has no
+// GPU.
+func (s *session) hostMemory(kernels *kernel.Registry) func(n *graph.Node, output bool, index int) bool {
+	for _, d := range s.devices {
+		if d.GPU != nil {
+			return partition.HostMemory(kernels)
+		}
+	}
+	return nil
+}
+
+// memoryOf returns the memory of nodes on a device; nil for a CPU.
+func (w *Worker) memoryOf(d *kernel.Device) func(*graph.Node) kernel.Memory {
+	if d.GPU == nil {
+		return nil
+	}
+	return func(n *graph.Node) kernel.Memory { return partition.NodeMemory(w.Kernels, n) }
 }
 
 // newExecutor creates the executor of the part on one device. Functions that the part calls run on
@@ -217,7 +243,7 @@ func (w *Worker) newExecutor(
 	})
 	reg.runtimes = append(reg.runtimes, runtime)
 	return executor.New(part, executor.Config{
-		Device: d, Log: w.Log, FrameIDs: ids,
+		Device: d, Log: w.Log, FrameIDs: ids, Memory: w.memoryOf(d),
 		NewKernel: func(n *graph.Node) (kernel.Kernel, error) {
 			if isShared(n, part.Library) {
 				k, owned, err := reg.kernels.shared(d.Name, n, runtime.NewKernel)

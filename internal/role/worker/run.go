@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	gpu "github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/role/message"
@@ -310,7 +311,16 @@ func (r *run) take(key string) (tensor.Tensor, error) {
 	case dead:
 		return t, deadFetch(key)
 	}
-	return t, nil
+	return onHost(t)
+}
+
+// onHost returns a tensor that leaves the task, in the memory of the host. It takes over the
+// reference. For a tensor on a device it waits for the work before the copy.
+func onHost(t tensor.Tensor) (tensor.Tensor, error) {
+	if !t.OnDevice() {
+		return t, nil
+	}
+	return gpu.PlaceNow(t, nil)
 }
 
 func deadFetch(key string) error {

@@ -191,7 +191,12 @@ func (w *Worker) GetStatus(_ context.Context, req *pb.GetStatusRequest) (*pb.Get
 		if err != nil {
 			return nil, err
 		}
-		resp.DeviceAttributes = append(resp.DeviceAttributes, pbconv.DeviceToProto(name, d.MemoryLimit, d.Incarnation))
+		attrs := pbconv.DeviceToProto(name, d.MemoryLimit, d.Incarnation)
+		if d.GPU != nil {
+			attrs.PhysicalDeviceDesc = d.GPU.Description()
+			attrs.Locality = &pb.DeviceLocality{BusId: 1, Links: &pb.LocalLinks{}}
+		}
+		resp.DeviceAttributes = append(resp.DeviceAttributes, attrs)
 	}
 	return resp, nil
 }

@@ -52,6 +52,7 @@ type details struct {
 	invariant    bool            // the value of an Enter node goes to all iterations
 	allowsUninit bool            // a reference may be to a variable without a value
 	distributed  bool            // communicates with other tasks
+	onHost       bool            // an argument or result of a GPU in the memory of the host
 }
 
 // edge is an outgoing edge of a node.

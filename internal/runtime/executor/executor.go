@@ -69,6 +69,9 @@ type Config struct {
 	// flow, constants, arguments and results, which the executor handles itself. The executor does
 	// not close kernels.
 	NewKernel func(*graph.Node) (kernel.Kernel, error)
+	// Memory returns the memory of the inputs and outputs of a node. It is nil for a device without
+	// memory of its own. The graph has no edge between two kinds of memory.
+	Memory func(*graph.Node) kernel.Memory
 	// FrameIDs is how the tasks of the graph compute the IDs of frames.
 	FrameIDs FrameIDs
 	// Log receives the stack of a kernel that panics; nil discards it.
@@ -121,6 +124,11 @@ func New(g *graph.Graph, cfg Config) (*Executor, error) {
 	e.plain.e = e
 	if err := e.plain.compile(g, cfg.NewKernel); err != nil {
 		return nil, err
+	}
+	if cfg.Memory != nil {
+		if err := e.plain.useMemory(g, cfg.Memory); err != nil {
+			return nil, err
+		}
 	}
 	return e, nil
 }

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
@@ -95,6 +96,9 @@ func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
 // work executes nodes as the owner, or queued tasks as a helper, until no work is left for this
 // goroutine. It reports whether the run is over.
 func (r *run) work(owner bool) (over bool) {
+	if r.p.e.device.GPU != nil {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	}
 	var yielder parallel.Yielder
 	for {
 		var t *task

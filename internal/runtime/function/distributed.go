@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	gpu "github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/runtime/executor"
 	"github.com/weft-ml/weft/internal/runtime/rendezvous"
 	"github.com/weft-ml/weft/kernel"
@@ -149,6 +150,15 @@ func (c *distributedCall) finish() {
 		err = missing(c.rets)
 	}
 	if err != nil {
+		c.deliver(err)
+		return
+	}
+	gpu.Gather(c.rets, c.runtime.device.GPU, c.deliver)
+}
+
+// deliver ends the call.
+func (c *distributedCall) deliver(err error) {
+	if err != nil {
 		releaseAll(c.rets)
 		c.done(nil, err)
 		return
@@ -165,6 +175,14 @@ func (c *distributedCall) runRemote(p *remotePart) error {
 	handle, err := p.register(c.step.Context, c.runtime.set.cfg.Cluster)
 	if err != nil {
 		return err
+	}
+	for i := range args {
+		if !args[i].OnDevice() {
+			continue
+		}
+		if args[i], err = gpu.PlaceNow(args[i].Retain(), nil); err != nil {
+			return err
+		}
 	}
 	rets, err := c.exchange.Run(c.step.Context, p.task, handle, p.args.keys, args, p.rets.keys)
 	if err != nil {

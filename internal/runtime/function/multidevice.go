@@ -157,6 +157,7 @@ func (r *Runtime) placeAndSplit(fn opdef.Func, body *graph.Body, at map[int]stri
 	}
 	parts, err := partition.Split(body.Graph, partition.Options{
 		Location: r.location, NewName: namer(body.Graph), Incarnation: r.set.incarnation, ControlFlow: true,
+		OnHost: r.set.hostMemory(),
 	})
 	if err != nil {
 		return nil, err

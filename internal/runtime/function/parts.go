@@ -58,7 +58,7 @@ func (r *Runtime) Split(fn opdef.Func, at map[int]string, packed map[int][]strin
 		}
 		parts, err = partition.Split(body.Graph, partition.Options{
 			Location: func(n *graph.Node) string { return n.Assigned }, NewName: namer(body.Graph), Incarnation: r.set.incarnation,
-			ControlFlow: true,
+			ControlFlow: true, OnHost: r.set.hostMemory(),
 		})
 		if err != nil {
 			return nil, err
@@ -154,11 +154,6 @@ func (p *LocalPart) Start(step *kernel.Step, args, rets []tensor.Tensor, stats e
 		own[i], args[i] = args[i], tensor.Tensor{}
 	}
 	p.exec.RunAsync(step, executor.RunOptions{Args: own, Rets: rets, Stats: stats}, done)
-}
-
-// Compile returns the executor of a graph on the device of the runtime, which closes its kernels.
-func (r *Runtime) Compile(g *graph.Graph) (*executor.Executor, error) {
-	return executor.New(g, executor.Config{Device: r.device, NewKernel: r.newBodyKernel, Log: r.log})
 }
 
 // OnDevice returns the runtime for the same functions on another device of the task, or nil.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/opkit/ophistory"
+	"github.com/weft-ml/weft/internal/pass/partition"
 	"github.com/weft-ml/weft/internal/runtime/executor"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -152,11 +153,24 @@ func (r *Runtime) signature(name string) (*opdef.Op, error) {
 
 // compile creates the executor of a body, or of the part of a body on this device.
 func (r *Runtime) compile(fn opdef.Func, g *graph.Graph) (*executor.Executor, error) {
-	e, err := executor.New(g, executor.Config{Device: r.device, NewKernel: r.newBodyKernel, Log: r.log})
+	e, err := r.Compile(g)
 	if err != nil {
 		return nil, status.Errorf(status.CodeOf(err), "In function %s: %w", fn.Name, err)
 	}
 	return e, nil
+}
+
+// Compile returns the executor of a graph on the device of the runtime, which closes its kernels.
+// On a device with memory of its own it adds copies to the graph.
+func (r *Runtime) Compile(g *graph.Graph) (*executor.Executor, error) {
+	cfg := executor.Config{Device: r.device, NewKernel: r.newBodyKernel, Log: r.log}
+	if r.device.GPU != nil {
+		cfg.Memory = func(n *graph.Node) kernel.Memory { return partition.NodeMemory(r.kernels, n) }
+		if err := partition.EnsureMemory(g, r.kernels, namer(g)); err != nil {
+			return nil, err
+		}
+	}
+	return executor.New(g, cfg)
 }
 
 // newBodyKernel creates a kernel of a body. The runtime closes it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-ml/weft/device"
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pass/partition"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -75,6 +76,14 @@ func (f *runtimeSet) incarnation(name string) uint64 {
 		return 0
 	}
 	return f.cfg.Cluster.Devices()[name]
+}
+
+// hostMemory returns which ends of edges are in the memory of the host, nil if there is no GPU.
+func (f *runtimeSet) hostMemory() func(n *graph.Node, output bool, index int) bool {
+	if slices.ContainsFunc(f.devices(), partition.HasMemory) {
+		return partition.HostMemory(f.cfg.Kernels)
+	}
+	return nil
 }
 
 // addRemote records a part that must be deregistered from another task by close.

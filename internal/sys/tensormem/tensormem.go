@@ -18,4 +18,11 @@ var (
 	// *tensor.Tensor, that are held longer than needed. It is called before Exclusive looks for
 	// other holders. A later call replaces it.
 	SetReclaimer func(tensor any, reclaim *func())
+	// NewDevice returns a counted buffer, a *tensor.Buffer, over addresses of a device's memory
+	// that the CPU cannot access. owner has a method Clone(*tensor.Tensor) (tensor.Tensor, error).
+	// free is called once, after the last reference is released.
+	NewDevice func(mem []byte, owner any, free func()) (buffer any)
+	// DeviceOf returns the owner of the memory of a tensor, a *tensor.Tensor, that is on a device;
+	// nil for memory of the host.
+	DeviceOf func(tensor any) (owner any)
 )

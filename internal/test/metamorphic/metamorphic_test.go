@@ -123,12 +123,16 @@ func (w way) check(p *metamorphic.Program) error {
 type memorySession struct{ *testcluster.Session }
 
 func inMemory(c *testcluster.Cluster) func(context.Context, *metamorphic.Graph) (session, error) {
+	return inMemoryWith(c, &pb.ConfigProto{IsolateSessionState: true})
+}
+
+func inMemoryWith(c *testcluster.Cluster, config *pb.ConfigProto) func(context.Context, *metamorphic.Graph) (session, error) {
 	return func(ctx context.Context, g *metamorphic.Graph) (session, error) {
 		def, err := pbconv.GraphToProto(g.Def)
 		if err != nil {
 			return nil, err
 		}
-		s, err := c.SessionOf(ctx, c.Node("worker", 0), def, &pb.ConfigProto{IsolateSessionState: true})
+		s, err := c.SessionOf(ctx, c.Node("worker", 0), def, config)
 		return memorySession{s}, err
 	}
 }

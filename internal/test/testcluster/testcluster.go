@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/cluster"
+	gpu "github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/master"
@@ -33,6 +34,7 @@ var _ = parallel.Threads()
 type Options struct {
 	Jobs            map[string]int   // number of tasks by job
 	CPUDevices      int              // number per task; 0 means 1
+	GPUs            []*gpu.Device    // GPU devices of each task; the tasks share them
 	Kernels         *kernel.Registry // nil for the default registry
 	SessionDefaults *pb.ConfigProto
 	SessionTTL      time.Duration
@@ -121,6 +123,12 @@ func (c *Cluster) Start(job string, index int) *Node {
 		n.Devices = append(n.Devices, &kernel.Device{
 			Name: n.Task.String() + "/device:CPU:" + strconv.Itoa(i), Type: kernel.CPU,
 			Incarnation: incarnation + 2*uint64(i), MemoryLimit: 1 << 28, Resources: kernel.NewResources(job),
+		})
+	}
+	for i, g := range c.options.GPUs {
+		n.Devices = append(n.Devices, &kernel.Device{
+			Name: n.Task.String() + "/device:GPU:" + strconv.Itoa(i), Type: kernel.GPU, GPU: g,
+			Incarnation: incarnation + 1000 + 2*uint64(i), MemoryLimit: g.Limit(), Resources: kernel.NewResources(job),
 		})
 	}
 	sequences := collective.NewSequences()
