@@ -172,7 +172,10 @@ def save(groups, where, runs):
 
 
 def show(groups, kept):
-    """Writes the headline rows to docs/benchmarks.md."""
+    """Writes the headline rows to docs/benchmarks.md, if the day has the figures of all groups."""
+    headlines = [g.name for g in groups if any(row.headline for row in g.rows)]
+    if not all(name in kept for name in headlines):
+        return
     present = [g for g in groups if g.name in kept]
     runs = {g.name: kept[g.name]["runs"] for g in present}
     PAGE.write_text(

@@ -49,16 +49,18 @@ def main():
     where = report.conditions()
     servers = {"Weft": args.weft, "TensorFlow": args.tensorflow}
     process = measurer.Measurer(selected, servers, args.quick)
+    runs = {}
     try:
-        runs = {
-            g.name: alternate(process, g, servers, 1 if args.quick else args.rounds or g.rounds)
-            for g in selected
-        }
+        for g in selected:
+            rounds = 1 if args.quick else args.rounds or g.rounds
+            runs[g.name] = alternate(process, g, servers, rounds)
+            if not args.quick:  # after each group, so that a run that is ended keeps its figures
+                saved = report.save(groups(), where, runs)
     finally:
         process.close()
     print(report.table(selected, runs))
     if not args.quick:
-        print(f"saved in {report.save(groups(), where, runs)}")
+        print(f"saved in {saved}")
 
 
 def alternate(measurer, group, servers, rounds):
