@@ -26,6 +26,18 @@ type TaskStatus struct {
 	Sessions       []SessionStatus
 	WorkerSessions int // sessions of all masters in which the task takes part
 	Resources      []ResourceStatus
+	Failures       []Failure // of steps whose master is the task, the one seen last first
+}
+
+// Failure is the error of one or more steps of a session.
+type Failure struct {
+	Last    time.Time // time of the last step that has failed
+	Count   int       // of the steps
+	Session string    // the first characters of the handle
+	Step    int64     // the last step that has failed
+	Code    string    // "INVALID_ARGUMENT"
+	Message string
+	Task    string // on which the error arose; "" if it is no error of a task, such as a deadline
 }
 
 // SessionStatus is a session that a task is the master of.
@@ -99,6 +111,12 @@ func taskStatus(task *pb.ClusterTask) TaskStatus {
 	}
 	for _, s := range info.GetSessions() {
 		out.Sessions = append(out.Sessions, sessionStatus(s))
+	}
+	for _, f := range info.GetFailures() {
+		out.Failures = append(out.Failures, Failure{
+			Last: time.Unix(0, f.GetLastNanos()), Count: int(f.GetCount()), Session: f.GetSession(), Step: f.GetStep(),
+			Code: f.GetCode(), Message: f.GetMessage(), Task: f.GetTask(),
+		})
 	}
 	for _, r := range info.GetResources() {
 		out.Resources = append(out.Resources, ResourceStatus{

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -21,7 +22,7 @@ func newStatus() *cobra.Command {
 		Use:   "status TARGET",
 		Short: "Show what the tasks of a cluster do and for whom they wait",
 		Long: "Ask a task of Weft, such as grpc://localhost:2222, for the state of all tasks of its cluster: sessions, running steps and " +
-			"the tasks that they wait for, variables, queues and memory. The exit status is 1 if a task does not answer.",
+			"the tasks that they wait for, recent errors of steps, variables, queues and memory. The exit status is 1 if a task does not answer.",
 		Args: exactly("TARGET"),
 	}
 	f.add(cmd)
@@ -54,6 +55,7 @@ func printStatus(w io.Writer, tasks []weft.TaskStatus, resources bool) {
 		for _, s := range t.Sessions {
 			printSession(w, t, &s)
 		}
+		printFailures(w, t)
 		if resources {
 			printResources(w, t)
 		}
@@ -118,6 +120,25 @@ func printSession(w io.Writer, t *weft.TaskStatus, s *weft.SessionStatus) {
 			}
 			fmt.Fprintf(w, "    %s%s: %s; %s\n", cluster.ShortName(wait.Task), at, wait.Call, why)
 		}
+	}
+}
+
+// shownFailures bounds the errors of a task that weft status prints.
+const shownFailures = 3
+
+func printFailures(w io.Writer, t *weft.TaskStatus) {
+	for i := range min(len(t.Failures), shownFailures) {
+		f := &t.Failures[i]
+		where := ""
+		if f.Task != "" {
+			where = " on " + cluster.ShortName(f.Task)
+		}
+		fmt.Fprintf(w, "\n%s%s, %v ago, step %d of session %s… at %s", f.Code, where, time.Since(f.Last).Round(time.Second), f.Step, f.Session, cluster.ShortName(t.Name))
+		if f.Count > 1 {
+			fmt.Fprintf(w, ", %d times", f.Count)
+		}
+		first, _, _ := strings.Cut(strings.TrimPrefix(f.Message, "From "+f.Task+":\n"), "\n")
+		fmt.Fprintf(w, ":\n  %s\n", printable(first))
 	}
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"math"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -100,5 +102,31 @@ func TestVersionCommand(t *testing.T) {
 	}
 	if text := execute(t, []string{"version"}); !strings.Contains(text, "operations: ") {
 		t.Errorf("got %s", text)
+	}
+}
+
+// TestStatusOfFailures prints the root cause of steps that have failed.
+func TestStatusOfFailures(t *testing.T) {
+	c, err := server.StartCluster(map[string]int{"ps": 1, "worker": 1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	root := op.NewScope()
+	bad := op.CheckNumericsV2(root.WithDevice("/job:ps/task:0"), op.Placeholder(root, tensor.Float32), "the loss")
+	s, err := weft.NewSession(c.Target("worker", 0), root.Graph())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for range 2 {
+		feeds := weft.Feeds{bad.Node.Input(0): tensor.Scalar(float32(math.NaN()))}
+		if _, err := s.Fetch(t.Context(), feeds, bad); err == nil {
+			t.Fatal("the step does not fail")
+		}
+	}
+	text := execute(t, []string{"status", c.Target("ps", 0)})
+	if want := regexp.MustCompile(`\nINVALID_ARGUMENT on ps/0, \d+s ago, step \d+ of session [0-9a-f]{8}… at worker/0, 2 times:\n  the loss : Tensor had NaN values\n`); !want.MatchString(text) {
+		t.Errorf("got\n%s", text)
 	}
 }
