@@ -83,14 +83,15 @@ build-gpu: ## Build bin/weft-gpu, the program with GPU devices (Linux)
 
 # POCL computes on the CPU, as two devices; the tests of the CUDA driver build a stand-in for libcuda if there is a C compiler.
 POCL := POCL_DEVICES="pthread pthread" WEFT_OPENCL_CPU=1
+TYPES ?= f32,i64,u32
 GPU_PACKAGES := ./internal/gpu/... ./internal/sys/onefile/...
 OPENCL_LIBRARY := $(wildcard /usr/lib/*/libOpenCL.so.1)
 POCL_ICD := $(wildcard /etc/OpenCL/vendors/pocl.icd)
 
 .PHONY: gpu
-gpu: build-gpu $(if $(and $(OPENCL_LIBRARY),$(POCL_ICD)),,pocl) ## Test GPU devices without a GPU: OpenCL on the CPU (POCL), CUDA on a stand-in
+gpu: build-gpu $(if $(and $(OPENCL_LIBRARY),$(POCL_ICD)),,pocl) ## Test GPU devices without a GPU: OpenCL on the CPU (POCL), CUDA on a stand-in (TYPES= for kernels of all types)
 	$(GO) vet -tags gpu $(GPU_PACKAGES) ./cmd/...
-	CGO_ENABLED=0 $(POCL) $(GO) test -tags gpu -timeout $(TIMEOUT) $(GPU_PACKAGES)
+	CGO_ENABLED=0 $(POCL) WEFT_TEST_TYPES=$(TYPES) $(GO) test -tags gpu -timeout $(TIMEOUT) $(GPU_PACKAGES)
 
 .PHONY: pocl
 pocl: ## Install POCL, an OpenCL for CPUs (Debian, Ubuntu)

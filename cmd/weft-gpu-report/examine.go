@@ -28,6 +28,7 @@ var parts = []part{
 		e.summary("convolutions", drivertest.DNN(e.device))
 		return e.convolutions()
 	}},
+	{"kernels", true, (*examination).kernels},
 	{"stress", true, func(e *examination) error { return drivertest.Stress(e.device, 16, e.options.stress) }},
 }
 

@@ -30,6 +30,8 @@ type options struct {
 	quick  bool
 	stress int
 	only   string
+	// kernels is a regular expression for the names of the kernels to compare.
+	kernels string
 }
 
 func run(args []string, w io.Writer) error {
@@ -41,6 +43,7 @@ func run(args []string, w io.Writer) error {
 	flags.BoolVar(&o.quick, "quick", false, "leave out what takes long")
 	flags.IntVar(&o.stress, "stress", 300, "rounds of each of 16 goroutines of the stress test")
 	flags.StringVar(&o.only, "only", "", "name of the only part to run")
+	flags.StringVar(&o.kernels, "kernels", "", "regular expression of the names of the kernels to compare")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/gpu/driver"
 	"github.com/weft-ml/weft/internal/gpu/drivertest"
+	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -136,21 +137,24 @@ func (e *examination) copies() error {
 }
 
 func (e *examination) products() error {
-	lib, err := e.device.BLAS()
-	if err != nil {
-		return nil // there is an entry for it
-	}
 	w, err := e.workplace(3 * 4 * 4096 * 4096)
 	if err != nil {
 		return err
 	}
 	piece := w.mem.Size / 3
+	if err := e.ownProducts(w, piece); err != nil {
+		return err
+	}
+	lib, err := e.device.BLAS()
+	if err != nil {
+		return e.release(w) // there is an entry for the missing library
+	}
 	for _, t := range []struct {
 		dtype tensor.DType
 		tf32  bool
 		name  string
 	}{{tensor.Float32, false, "float32"}, {tensor.Float32, true, "TF32"}, {tensor.Float16, false, "float16"}, {tensor.BFloat16, false, "bfloat16"}} {
-		for _, n := range []int{512, 1024, 4096} {
+		for _, n := range e.sizes() {
 			p := driver.MatMul{Type: t.dtype, M: n, N: n, K: n, Batch: 1, TF32: t.tf32}
 			f := func() error {
 				return lib.MatMul(w.Stream, w.mem.Slice(0, piece), w.mem.Slice(piece, piece), w.mem.Slice(2*piece, piece), p)
@@ -167,11 +171,29 @@ func (e *examination) products() error {
 	return e.release(w)
 }
 
+// maxSingle is the longest time of work that is repeated to measure it.
+const maxSingle = 300 * time.Millisecond
+
+// sizes returns the sizes of products for the device. Those for GPUs take minutes on CPUs.
+func (e *examination) sizes() []int {
+	switch info := e.device.Info(); {
+	case info.Language == driver.Go:
+		return []int{64}
+	case info.Unified:
+		return []int{512}
+	}
+	return []int{512, 1024, 4096}
+}
+
 // flops measures work that f queues, by events on the device.
 func (e *examination) flops(name string, w *workplace, operations float64, f func() error) error {
-	const n = 10
+	start := time.Now()
 	if err := errors.Join(f(), w.Sync()); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
+	}
+	n := 10
+	if time.Since(start) > maxSingle {
+		n = 1
 	}
 	first, err := w.Record(true)
 	if err != nil {
@@ -195,7 +217,7 @@ func (e *examination) flops(name string, w *workplace, operations float64, f fun
 	}
 	first.Close()
 	last.Close()
-	e.figure(e.name, name, operations*n/max(took.Seconds(), 1e-9)/1e9, "GFLOP/s")
+	e.figure(e.name, name, operations*float64(n)/max(took.Seconds(), 1e-9)/1e9, "GFLOP/s")
 	return nil
 }
 
@@ -244,4 +266,34 @@ func (e *examination) convolutions() error {
 		}
 	}
 	return e.release(w)
+}
+
+// ownProducts measures the kernels that are used where there is no library.
+func (e *examination) ownProducts(w *workplace, piece int) error {
+	for _, t := range []string{"f32", "f16"} {
+		name := "matmul128_" + t
+		p := source.Find(name)
+		if p == nil {
+			return fmt.Errorf("there is no kernel %s", name)
+		}
+		m, err := e.device.Load(e.text(p))
+		if err != nil {
+			return err
+		}
+		k, err := m.Kernel(name)
+		if err != nil {
+			return err
+		}
+		for _, n := range e.sizes() {
+			c, a, b := w.mem.Slice(0, piece), w.mem.Slice(piece, piece), w.mem.Slice(2*piece, piece)
+			size, grid := int32(n), [3]int{(n + 127) / 128, (n + 127) / 128, 1}
+			err := e.flops(fmt.Sprintf("own kernel, product of %d, %s", n, t), w, 2*float64(n)*float64(n)*float64(n), func() error {
+				return w.Launch(k, grid, [3]int{16, 16, 1}, c, a, b, size, size, size, int64(n), int64(1), int64(n), int64(1), int64(0), int64(0), int32(1))
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
