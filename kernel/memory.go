@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"errors"
+
 	gpu "github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
@@ -10,6 +12,28 @@ import (
 // registration does not list in Host are there. It returns nil for a kernel in the memory of the
 // host, also on a GPU.
 func (c *Context) GPU() *gpu.Device { return c.gpu }
+
+// ErrDetour is returned by a kernel with a context of a GPU, before it has changed anything, for
+// inputs that it can compute in the memory of the host only. The caller copies them there.
+var ErrDetour = errors.New("the kernel does not compute this on a device")
+
+// OnHost calls f with a context whose outputs are in the memory of the host.
+func (c *Context) OnHost(f func() error) error {
+	d, host := c.gpu, c.hostOuts
+	c.gpu, c.hostOuts = nil, nil
+	err := f()
+	c.gpu, c.hostOuts = d, host
+	return err
+}
+
+// Scratch returns a tensor for intermediate results, in the memory in which the kernel
+// computes. Its elements are not cleared. The caller releases it.
+func (c *Context) Scratch(dtype tensor.DType, shape tensor.Shape) (tensor.Tensor, error) {
+	if c.gpu != nil {
+		return c.gpu.Alloc(dtype, shape)
+	}
+	return tensor.Alloc(dtype, shape)
+}
 
 // allocatesOnGPU reports whether output i is allocated in the memory of a GPU.
 func (c *Context) allocatesOnGPU(i int) bool { return c.gpu != nil && !c.isHostOutput(i) }

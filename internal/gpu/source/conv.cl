@@ -250,10 +250,10 @@ typedef struct {
 #define LO(w, o, d) ((o) * (w).stride[d] - (w).pad[d])
 #define SPAN(w, o, d)                                                                     \
   ((LO(w, o, d) + (w).k[d] < (w).in[d] ? LO(w, o, d) + (w).k[d] : (w).in[d]) - (LO(w, o, d) > 0 ? LO(w, o, d) : 0))
-#define LOWEST_f16 (-INF)
-#define LOWEST_bf16 (-INF)
-#define LOWEST_f32 (-INF)
-#define LOWEST_f64 (-INF)
+#define LOWEST_f16 (-65504.f)
+#define LOWEST_bf16 FLOAT(0xff7f0000u)
+#define LOWEST_f32 FLOAT(0xff7fffffu)
+#define LOWEST_f64 DOUBLE((u64)0xffefffff << 32 | 0xffffffffu)
 
 // kernels
 IM2COL(im2col, u16 u32 u64)

@@ -161,10 +161,17 @@ func pools[S number](e elem[S, float64], accumulate func(*hostgpu.Args, int64, f
 		}
 		return at, v
 	}
+	// Nothing is less than the lowest finite number, and NaN does not count.
+	lowest := map[string]float64{"f16": -65504, "bf16": -0x1.fep127, "f32": -math.MaxFloat32, "f64": -math.MaxFloat64}[e.name]
 	register("maxpool_"+e.name, func(a *hostgpu.Args) {
 		y, x, w := hostgpu.Slice[S](a, 0), hostgpu.Slice[S](a, 1), hostgpu.Struct[window](a, 3)
 		windows(&w, func(out int64, ins []int64) {
-			_, v := largest(x, ins)
+			v := lowest
+			for _, p := range ins {
+				if u := e.load(x[p]); u > v {
+					v = u
+				}
+			}
 			y[out] = e.store(v)
 		})
 	})

@@ -113,6 +113,10 @@ func pair(name, op string, dtype tensor.DType, attrs opdef.Attrs) {
 		for k := range operands {
 			operands[k] = pick(a, k+1, dtype, n, func(i int64) int64 { return at(k, i) })
 		}
+		if dtype.IsInteger() && op == "Pow" {
+			power(a, dtype, operands)
+			return
+		}
 		if dtype.IsInteger() && (strings.Contains(name, "div_") || strings.Contains(name, "mod_")) {
 			divide(a, op, attrs, operands)
 			return
@@ -149,6 +153,34 @@ func divide(a *hostgpu.Args, op string, attrs opdef.Attrs, operands [2]kernel.Va
 			}
 		}
 	}
+}
+
+// power computes powers of integers. Negative exponents are an error on the CPU; on a device the
+// result is 1/x^-y, rounded toward zero.
+func power(a *hostgpu.Args, dtype tensor.DType, operands [2]kernel.Value) {
+	for i := range operands {
+		operands[i] = compute("Cast", opdef.Attrs{"SrcT": dtype, "DstT": tensor.Int64}, operands[i])[0]
+	}
+	x, y := tensor.Values[int64](&operands[0].Tensor), tensor.Values[int64](&operands[1].Tensor)
+	for i, base := range x {
+		e, r := y[i], int64(1)
+		if e < 0 {
+			switch base {
+			case 1:
+			case -1:
+				e &= 1
+			default:
+				base, e = 0, 1
+			}
+		}
+		for ; e > 0; e, base = e>>1, base*base {
+			if e&1 != 0 {
+				r *= base
+			}
+		}
+		x[i] = r
+	}
+	put(a, 0, compute("Cast", opdef.Attrs{"SrcT": tensor.Int64, "DstT": dtype}, operands[0])[0])
 }
 
 // pick returns n elements of argument i at the given offsets, as a vector.

@@ -244,9 +244,10 @@ func spaceToBatch(ctx *kernel.Context, block, paddings *tensor.Tensor) error {
 	defer work.Release()
 	if !padded.Equal(in.Shape()) {
 		work.Release()
-		if work, err = tensor.Zeros(in.DType(), padded); err != nil {
+		if work, err = ctx.Scratch(in.DType(), padded); err != nil {
 			return err
 		}
+		clearAll(&work)
 		strided.Copy(&work, inside(padded, edges, in.Shape()), in, strided.Of(in.Shape()))
 	}
 	return copyView(ctx, &work, blocked(padded, sizes), shape)
@@ -301,7 +302,7 @@ func batchToSpace(ctx *kernel.Context, block, crops *tensor.Tensor) error {
 		unblock(out, in, sizes)
 		return nil
 	}
-	work, err := tensor.Alloc(in.DType(), space)
+	work, err := ctx.Scratch(in.DType(), space)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -92,10 +93,19 @@ func fill(ctx *kernel.Context) error {
 	return nil
 }
 
-// splat sets every element of out to the only element of value.
+// splat sets every element of out to the only element of value. An error of a device is a
+// panic, and so an error of the step.
 func splat(out, value *tensor.Tensor) {
 	n := out.NumElements()
-	if len(value.Bytes()) > 0 && !slices.ContainsFunc(value.Bytes(), func(b byte) bool { return b != 0 }) {
+	if d := device.Of(out); d != nil && !value.OnDevice() {
+		on, err := d.ToDevice(value)
+		if err != nil {
+			panic(err)
+		}
+		defer on.Release()
+		value = &on
+	}
+	if !out.OnDevice() && len(value.Bytes()) > 0 && !slices.ContainsFunc(value.Bytes(), func(b byte) bool { return b != 0 }) {
 		clearAll(out)
 		return
 	}
@@ -186,14 +196,25 @@ func newEmpty(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		out, err := ctx.Allocate(0, shape)
 		if err == nil && zero {
-			bulk.Clear(out.Bytes())
+			if out.OnDevice() {
+				clearAll(out)
+			} else {
+				bulk.Clear(out.Bytes())
+			}
 		}
 		return err
 	}), nil
 }
 
-// clearAll zeroes the memory of a tensor of plain elements.
+// clearAll zeroes the memory of a tensor of plain elements. An error of a device is a panic, and so
+// an error of the step.
 func clearAll(t *tensor.Tensor) {
+	if d := device.Of(t); d != nil {
+		if err := d.Fill(t, 0); err != nil {
+			panic(err)
+		}
+		return
+	}
 	mem := t.Bytes()
 	if words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/8); len(words) > 0 {
 		simd.Fill(words, 0)

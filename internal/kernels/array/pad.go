@@ -112,9 +112,12 @@ func pad(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	if ctx.NumInputs() == 3 {
+	switch {
+	case ctx.NumInputs() == 3:
 		splat(out, ctx.Input(2))
-	} else {
+	case out.OnDevice():
+		clearAll(out)
+	default:
 		clearAround(out.Bytes(), paddings, in.Shape())
 	}
 	strided.Copy(out, inside(shape, paddings, in.Shape()), in, strided.Of(in.Shape()))

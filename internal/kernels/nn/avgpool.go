@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/channelwise"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
@@ -91,7 +92,7 @@ func newAvgPool[T tensor.Elem](spatial int, compute poolFunc[T]) kernel.New {
 			if p.depth != 1 {
 				return status.Unimplementedf("Non-spatial pooling is not yet supported. Volunteers? :)")
 			}
-			return runPool(ctx, &p, compute)
+			return runPool(ctx, &p, "avg", compute)
 		}), nil
 	}
 }
@@ -161,6 +162,9 @@ func runAvgPoolGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, compute pool
 	}
 	if want := p.shapeOf(&g); !grad.Shape().Equal(want) {
 		return status.InvalidArgumentf("Expected grad shape to be %v, but got %v", want, grad.Shape())
+	}
+	if d := device.Of(out); d != nil {
+		return p.poolOnDevice(d, poolName("avg", out, "_grad"), &g, out, grad)
 	}
 	return mapLast(p.axes, out, grad, func(x, y []T) { compute(p, &g, x, y) })
 }

@@ -3,6 +3,7 @@ package nn
 import (
 	"math"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -210,17 +211,26 @@ func (b *batchNorm) Compute(ctx *kernel.Context) error {
 	}
 	// mean and variance for the running averages, then those of the batch for the gradient
 	var stats [4][]float32
+	var tensors [4]*tensor.Tensor
 	for i := range stats {
 		t, err := ctx.AllocateLike(i+1, ctx.Input(1))
 		if err != nil {
 			return err
 		}
-		stats[i] = tensor.Values[float32](t)
+		if tensors[i] = t; !t.OnDevice() {
+			stats[i] = tensor.Values[float32](t)
+		}
 	}
 	if ctx.NumOutputs() > 5 {
 		if _, err := ctx.AllocateZeros(5, tensor.Shape{}); err != nil {
 			return err
 		}
+	}
+	if d := device.Of(out); d != nil && in.NumElements() > 0 {
+		return b.onDevice(ctx, d, out, tensors)
+	}
+	if in.OnDevice() {
+		return b.emptyOnDevice(tensors)
 	}
 	if in.NumElements() == 0 {
 		for i := range stats[0] {

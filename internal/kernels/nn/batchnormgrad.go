@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -117,9 +118,13 @@ func (b *batchNormGrad) Compute(ctx *kernel.Context) error {
 		}
 	}
 	if out.NumElements() == 0 {
-		clear(dScale.Bytes())
-		clear(dOffset.Bytes())
-		return nil
+		if err := zero(dScale); err != nil {
+			return err
+		}
+		return zero(dOffset)
+	}
+	if d := device.Of(out); d != nil {
+		return b.onDevice(ctx, d, out, dScale, dOffset)
 	}
 	z, done := wideOutput(out)
 	b.gradients(ctx, z, tensor.Values[float32](dScale), tensor.Values[float32](dOffset))

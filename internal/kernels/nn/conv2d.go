@@ -1,7 +1,8 @@
 package nn
 
 import (
-	"github.com/weft-ml/weft/internal/sys/bulk"
+	"github.com/weft-ml/weft/internal/gpu/device"
+	"github.com/weft-ml/weft/internal/gpu/driver"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -52,8 +53,10 @@ func conv2D[T tensor.Elem](e convEngine[T]) kernel.New {
 				return status.InvalidArgumentf("filter must not have zero elements (i.e. all dimensions must be non-zero)")
 			}
 			if in.NumElements() == 0 {
-				bulk.Clear(out.Bytes())
-				return nil
+				return zero(out)
+			}
+			if d := device.Of(out); d != nil {
+				return convOnDevice(d, driver.ConvForward, w.axes, &s, in, filter, out)
 			}
 			return mapLast(w.axes, out, in, func(y, x []T) {
 				e.forward(&s, y, x, tensor.Values[T](filter))

@@ -3,9 +3,10 @@ package nn
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
+	"github.com/weft-ml/weft/internal/gpu/driver"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
-	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -168,12 +169,14 @@ func conv2DInputGrad[T tensor.Elem](e convEngine[T], size inputSize) kernel.New 
 				return err
 			}
 			if grad.NumElements() == 0 {
-				bulk.Clear(out.Bytes())
-				return nil
+				return zero(out)
 			}
 			s, err := w.gradSize("Conv2DCustomBackpropInput", shape, filter.Shape(), grad.Shape())
 			if err != nil {
 				return err
+			}
+			if d := device.Of(out); d != nil {
+				return convOnDevice(d, driver.ConvBackwardData, w.axes, &s, out, filter, grad)
 			}
 			return mapLast(w.axes, out, grad, func(x, y []T) {
 				e.inputGrad(&s, x, y, tensor.Values[T](filter))
@@ -206,12 +209,14 @@ func conv2DFilterGrad[T tensor.Elem](e convEngine[T], size func(*kernel.Context)
 				return err
 			}
 			if in.NumElements() == 0 {
-				bulk.Clear(out.Bytes())
-				return nil
+				return zero(out)
 			}
 			s, err := w.gradSize("Conv2DCustomBackpropFilter", in.Shape(), shape, grad.Shape())
 			if err != nil {
 				return err
+			}
+			if d := device.Of(out); d != nil {
+				return convOnDevice(d, driver.ConvBackwardFilter, w.axes, &s, in, out, grad)
 			}
 			return readLast(w.axes, in, grad, func(x, y []T) {
 				e.filterGrad(&s, tensor.Values[T](out), x, y)

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/conv"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -116,6 +117,11 @@ func depthwiseConv[T tensor.Elem](ctx *kernel.Context, w *window, e convEngine[T
 	if err != nil || out.NumElements() == 0 {
 		return err
 	}
+	if d := device.Of(out); d != nil {
+		return w.onDevice(out, ctx.Input(0), func(y, x *tensor.Tensor) error {
+			return depthwiseOnDevice(d, "", &s, y, x, ctx.Input(1))
+		})
+	}
 	return mapLast(w.axes, out, ctx.Input(0), func(y, x []T) {
 		e.forward(&s, y, x, tensor.Values[T](ctx.Input(1)))
 	})
@@ -213,6 +219,11 @@ func depthwiseInput[T tensor.Elem](ctx *kernel.Context, w *window, e convEngine[
 	if err != nil || out.NumElements() == 0 {
 		return err
 	}
+	if d := device.Of(out); d != nil {
+		return w.onDevice(out, grad, func(x, y *tensor.Tensor) error {
+			return depthwiseOnDevice(d, "_input", &s, x, y, filter)
+		})
+	}
 	return mapLast(w.axes, out, grad, func(x, y []T) {
 		e.inputGrad(&s, x, y, tensor.Values[T](filter))
 	})
@@ -231,6 +242,19 @@ func depthwiseFilter[T tensor.Elem](ctx *kernel.Context, w *window, e convEngine
 	out, err := ctx.Allocate(0, shape)
 	if err != nil || out.NumElements() == 0 {
 		return err
+	}
+	if d := device.Of(out); d != nil {
+		y, err := w.channelsLast(grad)
+		if err != nil {
+			return err
+		}
+		defer y.Release()
+		x, err := w.channelsLast(in)
+		if err != nil {
+			return err
+		}
+		defer x.Release()
+		return depthwiseOnDevice(d, "_filter", &s, out, &x, &y)
 	}
 	return readLast(w.axes, in, grad, func(x, y []T) {
 		e.filterGrad(&s, tensor.Values[T](out), x, y)

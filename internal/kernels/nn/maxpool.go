@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -72,7 +73,7 @@ func newPool[T tensor.Elem](spatial int, compute poolFunc[T]) kernel.New {
 				return nil, err
 			}
 		}
-		return kernel.Func(func(ctx *kernel.Context) error { return runPool(ctx, &p, compute) }), nil
+		return kernel.Func(func(ctx *kernel.Context) error { return runPool(ctx, &p, "max", compute) }), nil
 	}
 }
 
@@ -94,14 +95,18 @@ func newPoolV2[T tensor.Elem](compute poolFunc[T]) kernel.New {
 			if rank := ctx.Input(0).Rank(); byFours && rank == a.rank() {
 				return status.InvalidArgumentf("tensor_in_shape must have 2 spatial dimensions. %d %d", rank, a.spatial)
 			}
-			return runPool(ctx, &p, compute)
+			return runPool(ctx, &p, "max", compute)
 		}), nil
 	}
 }
 
-func runPool[T tensor.Elem](ctx *kernel.Context, p *pooling, compute poolFunc[T]) error {
+// runPool pools input 0. kind is "max" or "avg".
+func runPool[T tensor.Elem](ctx *kernel.Context, p *pooling, kind string, compute poolFunc[T]) error {
 	in := ctx.Input(0)
 	if p.depth > 1 {
+		if in.OnDevice() {
+			return kernel.ErrDetour
+		}
 		return depthPool(ctx, p, compute)
 	}
 	g, err := p.size(in.Shape())
@@ -114,6 +119,9 @@ func runPool[T tensor.Elem](ctx *kernel.Context, p *pooling, compute poolFunc[T]
 	out, err := ctx.Allocate(0, p.shapeOf(&g))
 	if err != nil || out.NumElements() == 0 {
 		return err
+	}
+	if d := device.Of(out); d != nil {
+		return p.poolOnDevice(d, poolName(kind, out, ""), &g, out, in)
 	}
 	return mapLast(p.axes, out, in, func(y, x []T) { compute(p, &g, y, x) })
 }

@@ -3,6 +3,7 @@ package nn
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -215,6 +216,9 @@ func runPoolGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, shape tensor.Sh
 	out, err := ctx.Allocate(0, shape)
 	if err != nil || out.NumElements() == 0 {
 		return err
+	}
+	if d := device.Of(out); d != nil && ofOutput {
+		return p.poolOnDevice(d, poolName("max", out, "_grad"), &g, out, in, grad)
 	}
 	var vals [3][]T
 	for i, t := range []*tensor.Tensor{in, pooled, grad} {

@@ -64,7 +64,7 @@ func (a axes) channelsLast(t *tensor.Tensor) (tensor.Tensor, error) {
 		return t.Retain(), nil
 	}
 	src := strided.Of(t.Shape()).Permute(a.toLast())
-	out, err := tensor.Alloc(t.DType(), shapeOf(src))
+	out, err := alloc(t, t.DType(), shapeOf(src))
 	if err == nil {
 		strided.Copy(&out, strided.Of(out.Shape()), t, src)
 	}
@@ -78,7 +78,7 @@ func (a axes) write(out *tensor.Tensor, f func(y *tensor.Tensor) error) error {
 		return f(out)
 	}
 	dst := strided.Of(out.Shape()).Permute(a.toLast())
-	y, err := tensor.Alloc(out.DType(), shapeOf(dst))
+	y, err := alloc(out, out.DType(), shapeOf(dst))
 	if err != nil {
 		return err
 	}

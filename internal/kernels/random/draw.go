@@ -3,6 +3,7 @@ package random
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/philox"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/kernel"
@@ -80,34 +81,38 @@ func with(list []string, more ...string) []string { return append(slices.Clip(li
 
 func uniformTable(o newOrigin) kernel.Table {
 	return kernel.Table{
-		tensor.Float16: drawing(o, philox.UniformHalf), tensor.BFloat16: drawing(o, philox.UniformBFloat),
-		tensor.Float32: drawing(o, philox.Uniform32), tensor.Float64: drawing(o, philox.Uniform64),
+		tensor.Float16: drawing(o, "uniform", philox.UniformHalf), tensor.BFloat16: drawing(o, "uniform", philox.UniformBFloat),
+		tensor.Float32: drawing(o, "uniform", philox.Uniform32), tensor.Float64: drawing(o, "uniform", philox.Uniform64),
 	}
 }
 
 func normalTable(o newOrigin) kernel.Table {
 	return kernel.Table{
-		tensor.Float16: drawing(o, philox.NormalHalf), tensor.BFloat16: drawing(o, philox.NormalBFloat),
-		tensor.Float32: drawing(o, philox.NormalFloat32), tensor.Float64: drawing(o, philox.NormalFloat64),
+		tensor.Float16: drawing(o, "normal", philox.NormalHalf), tensor.BFloat16: drawing(o, "normal", philox.NormalBFloat),
+		tensor.Float32: drawing(o, "normal", philox.NormalFloat32), tensor.Float64: drawing(o, "normal", philox.NormalFloat64),
 	}
 }
 
 func truncatedTable(o newOrigin) kernel.Table {
 	return kernel.Table{
-		tensor.Float16: drawing(o, philox.TruncatedHalf), tensor.BFloat16: drawing(o, philox.TruncatedBFloat),
-		tensor.Float32: drawing(o, philox.TruncatedFloat32), tensor.Float64: drawing(o, philox.TruncatedFloat64),
+		tensor.Float16: drawing(o, "truncated", philox.TruncatedHalf), tensor.BFloat16: drawing(o, "truncated", philox.TruncatedBFloat),
+		tensor.Float32: drawing(o, "truncated", philox.TruncatedFloat32), tensor.Float64: drawing(o, "truncated", philox.TruncatedFloat64),
 	}
 }
 
-// drawing returns a kernel that fills a tensor with samples of a distribution.
-func drawing[T tensor.Elem](o newOrigin, dist *philox.Distribution[T]) kernel.New {
-	return sampling(o, noCheck, func(*kernel.Context, *origin) (*philox.Distribution[T], error) { return dist, nil })
+// drawing returns a kernel that fills a tensor with samples of a distribution. name is that of the
+// kernels of devices for it.
+func drawing[T tensor.Elem](o newOrigin, name string, dist *philox.Distribution[T]) kernel.New {
+	return sampling(o, noCheck, func(*kernel.Context, *origin) (*philox.Distribution[T], error) { return dist, nil },
+		func(*kernel.Context) (string, []any) { return name, nil })
 }
 
-// sampling is like drawing, for a distribution that depends on inputs. early runs before anything
-// else.
+// sampling is like drawing, for a distribution that depends on inputs. early runs before
+// anything else. onDevice returns the name of the kernels of devices and their last arguments;
+// it may be nil.
 func sampling[T tensor.Elem](o newOrigin, early func(*kernel.Context) error,
-	dist func(*kernel.Context, *origin) (*philox.Distribution[T], error)) kernel.New {
+	dist func(*kernel.Context, *origin) (*philox.Distribution[T], error), onDevice func(*kernel.Context) (string, []any),
+) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		from := o(c)
 		return kernel.Func(func(ctx *kernel.Context) error {
@@ -123,10 +128,15 @@ func sampling[T tensor.Elem](o newOrigin, early func(*kernel.Context) error,
 				return err
 			}
 			g, err := from.begin(ctx, out.NumElements())
-			if err == nil {
-				philox.Fill(tensor.Values[T](out), g, d)
+			if err != nil {
+				return err
 			}
-			return err
+			if gpu := device.Of(out); gpu != nil {
+				name, more := onDevice(ctx)
+				return drawOnDevice(gpu, out, g, d.Group, name, more)
+			}
+			philox.Fill(tensor.Values[T](out), g, d)
+			return nil
 		}), nil
 	}
 }

@@ -150,8 +150,15 @@ func fromKey(ctx *kernel.Context, first int) (philox.Generator, error) {
 	if alg := intarg.Scalar(ctx.Input(first + 2)); alg != algPhilox && alg != algAuto {
 		return philox.Generator{}, status.InvalidArgumentf("Unsupported algorithm id: %d", alg)
 	}
-	counter := tensor.Values[uint64](ctx.Input(first + 1))
-	return philox.At(tensor.Value[uint64](ctx.Input(first)), counter[0], counter[1]), nil
+	key, err := onHost(ctx.Input(first))
+	if err != nil {
+		return philox.Generator{}, err
+	}
+	counter, err := onHost(ctx.Input(first + 1))
+	if err != nil {
+		return philox.Generator{}, err
+	}
+	return philox.At(key[0], counter[0], counter[1]), nil
 }
 
 // algorithm returns the algorithm in input i.

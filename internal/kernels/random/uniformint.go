@@ -57,8 +57,8 @@ func init() {
 		},
 	} {
 		registerDrawn(op, fullDoc+originDoc[false], kernel.Table{
-			tensor.Int32: drawing(op.origin, philox.FullInt32[int32]()), tensor.Uint32: drawing(op.origin, philox.FullInt32[uint32]()),
-			tensor.Int64: drawing(op.origin, philox.FullInt64[int64]()), tensor.Uint64: drawing(op.origin, philox.FullInt64[uint64]()),
+			tensor.Int32: drawing(op.origin, "full", philox.FullInt32[int32]()), tensor.Uint32: drawing(op.origin, "full", philox.FullInt32[uint32]()),
+			tensor.Int64: drawing(op.origin, "full", philox.FullInt64[int64]()), tensor.Uint64: drawing(op.origin, "full", philox.FullInt64[uint64]()),
 		})
 	}
 }
@@ -107,6 +107,9 @@ func newRange[T int32 | int64](o newOrigin, early bool, between func(lo, hi T) *
 				return nil, status.InvalidArgumentf("Need minval < maxval, got %d >= %d", lo, hi)
 			}
 			return between(lo, hi), nil
+		}, func(ctx *kernel.Context) (string, []any) {
+			lo, hi := tensor.Value[T](ctx.Input(first)), tensor.Value[T](ctx.Input(first+1))
+			return "ranged", []any{uint64(int64(lo)), uint64(int64(hi)) - uint64(int64(lo))}
 		})(c)
 	}
 }

@@ -92,7 +92,7 @@ func newScatter(op elementwise.Op) kernel.New {
 			if err := checkScatter(t, indices, updates, byRef); err != nil {
 				return err
 			}
-			if op == elementwise.Div && (updates.DType().IsInteger() || !byRef) && elementwise.HasZero(updates) {
+			if op == elementwise.Div && (updates.DType().IsInteger() || !byRef) && !updates.OnDevice() && elementwise.HasZero(updates) {
 				if !byRef {
 					return status.InvalidArgumentf("updates must not contain 0")
 				}

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
@@ -180,11 +181,12 @@ type operands struct {
 type stepKernel[T tensor.Elem, F number] struct {
 	*step
 	apply func(v [][]T, g []T, p []F)
+	flag  int32 // attributes, for kernels of devices
 }
 
 func newStep[T number](s *step, f func(opdef.Attrs) update[T]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
-		return &stepKernel[T, T]{s, f(c.Attrs)}, nil
+		return &stepKernel[T, T]{s, f(c.Attrs), s.flag(c.Attrs)}, nil
 	}
 }
 
@@ -205,7 +207,7 @@ func newConvertedStep[T tensor.Elem, F number](s *step, f func(opdef.Attrs) upda
 			for i := range v {
 				narrow(v[i], slots[i])
 			}
-		}}, nil
+		}, s.flag(c.Attrs)}, nil
 	}
 }
 
@@ -219,6 +221,15 @@ func (k *stepKernel[T, F]) Compute(ctx *kernel.Context) error {
 	defer unlock()
 	if err := k.check(ctx, o); err != nil {
 		return err
+	}
+	if d := device.Of(o.grad); d != nil {
+		if err := k.onDevice(d, o, k.flag); err != nil {
+			return err
+		}
+		if !k.form.resource() {
+			ctx.SetOutputRef(0, o.vars[0])
+		}
+		return nil
 	}
 	p := membudget.Make[F](len(o.hyper))
 	for i, t := range o.hyper {

@@ -159,7 +159,7 @@ func (s *step) checkHyper(o *operands) error {
 		}
 		t := o.hyper[i]
 		i++
-		if t.Rank() != 0 || !signs[name].holds(scalar[float64](t)) {
+		if t.Rank() != 0 || !t.OnDevice() && !signs[name].holds(scalar[float64](t)) {
 			text, ok := texts[name]
 			if !ok {
 				text = name + " is not a scalar: "

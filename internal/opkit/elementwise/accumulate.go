@@ -3,14 +3,19 @@ package elementwise
 import (
 	"fmt"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/tensor"
 )
 
 // Accumulate sets acc to acc op x, element by element. Both tensors have one type with arithmetic
-// and the same number of elements.
+// and the same number of elements. If they are in the memory of a device, the work is queued there.
 func Accumulate(op Op, acc, x *tensor.Tensor) {
+	if d := device.Of(acc); d != nil {
+		accumulateOnDevice(d, op, acc, x)
+		return
+	}
 	AccumulateRows(op, acc, x, []int64{0}, acc.NumElements())
 }
 

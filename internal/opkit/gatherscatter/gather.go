@@ -3,6 +3,7 @@ package gatherscatter
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
@@ -23,6 +24,10 @@ type Layout struct {
 
 // Gather sets row i of each block of dst to row list[i] of the same block of src.
 func Gather(dst, src *tensor.Tensor, l List, g Layout) {
+	if d := device.Of(dst); d != nil && dst.NumElements() > 0 {
+		gatherOnDevice(d, dst, src, l, g)
+		return
+	}
 	if dst.NumElements() > 0 {
 		move{list: l.Rows, layout: g}.run(dst, src)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -19,11 +20,13 @@ import (
 type List struct {
 	Rows    []int64
 	scratch tensor.Tensor
+	indices tensor.Tensor // in the memory of a device, of type int32 or int64; else not initialized
 }
 
 // Release frees the memory of the list.
 func (l *List) Release() {
 	l.scratch.Release()
+	l.indices.Release()
 	l.Rows = nil
 }
 
@@ -59,6 +62,9 @@ func Read(indices *tensor.Tensor, limit int) (l List, bad int, err error) {
 
 // ReadUnchecked returns the elements of an integer tensor without checking their range.
 func ReadUnchecked(t *tensor.Tensor) (l List, err error) {
+	if t.OnDevice() {
+		return readOnDevice(t), nil
+	}
 	if t.DType() == tensor.Int64 {
 		l.Rows = tensor.Values[int64](t)
 		return l, nil
@@ -91,6 +97,9 @@ func ReadVectors(indices *tensor.Tensor, dims tensor.Shape, skip bool) (l List, 
 		n = indices.NumElements() / depth
 	} else {
 		n = int(indices.Shape()[:indices.Rank()-1].NumElements())
+	}
+	if d := device.Of(indices); d != nil {
+		return vectorsOnDevice(d, indices, dims, int64(n)), -1, nil
 	}
 	if err := l.alloc(n); err != nil {
 		return l, -1, err

@@ -3,6 +3,7 @@ package gatherscatter
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
@@ -15,6 +16,12 @@ import (
 // element of updates if it is a scalar. Rows that are listed several times are combined in list
 // order.
 func Scatter(op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) {
+	if d := device.Of(dst); d != nil {
+		if dst.NumElements() > 0 && l.indices.NumElements() > 0 {
+			scatterOnDevice(op, d, dst, updates, l, int64(width))
+		}
+		return
+	}
 	if len(l.Rows) == 0 || width == 0 {
 		return
 	}

@@ -3,6 +3,7 @@ package strided
 import (
 	"fmt"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/sys/bulk"
@@ -12,7 +13,12 @@ import (
 // Copy copies the elements of src in view sv to those of dst in view dv. Both views have the same
 // dimensions and both tensors the same element type. The elements written are distinct and do not
 // overlap the elements read.
+// If the tensors are in the memory of a device, the copy is queued there.
 func Copy(dst *tensor.Tensor, dv View, src *tensor.Tensor, sv View) {
+	if d := device.Of(dst); d != nil {
+		copyOnDevice(d, dst, dv, src, sv)
+		return
+	}
 	newPlan(dv, sv).copy(dst, src)
 }
 
@@ -26,6 +32,11 @@ func CopyRows(dst *tensor.Tensor, to Rows, src *tensor.Tensor, from Rows, n, siz
 	if n == 1 || to.Stride == size && from.Stride == size {
 		rows, row := splitRun(dim{n * size, 1, 1})
 		n, size, to.Stride, from.Stride = rows.n, row.n, rows.d, rows.s
+	}
+	if d := device.Of(dst); d != nil {
+		copyOnDevice(d, dst, View{Dims: []int{n, size}, Strides: []int{to.Stride, 1}, Offset: to.Offset},
+			src, View{Dims: []int{n, size}, Strides: []int{from.Stride, 1}, Offset: from.Offset})
+		return
 	}
 	p := plan{outer: 1, d: to.Offset, s: from.Offset, n0: n, d0: to.Stride, s0: from.Stride, n1: size, d1: 1, s1: 1}
 	p.copy(dst, src)

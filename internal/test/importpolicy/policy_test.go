@@ -16,7 +16,7 @@ var groups = [][]string{
 	{"tensor", "device"},
 	// the contract of an operation has its access to files
 	{"opdef", "internal/format/fileio", "internal/format/objectstore"},
-	{"internal/gpu/device", "internal/gpu/devices", "internal/gpu/driver", "internal/gpu/hostgpu", "internal/gpu/pool", "internal/gpu/shadow", "internal/gpu/source"},
+	{"internal/gpu/device", "internal/gpu/devices", "internal/gpu/driver", "internal/gpu/hostgpu", "internal/gpu/linalg", "internal/gpu/pool", "internal/gpu/shadow", "internal/gpu/source"},
 	{"internal/gpu/dl", "internal/gpu/nvrtc", "internal/gpu/drivertest"},
 	{"internal/gpu/cuda", "internal/gpu/opencl"},
 	{"internal/gpu/drivers", "internal/gpu/nvrtc/*", "internal/gpu/source/makeptx"},

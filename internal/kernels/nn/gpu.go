@@ -1,0 +1,238 @@
+package nn
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/weft-ml/weft/internal/gpu/device"
+	"github.com/weft-ml/weft/internal/gpu/driver"
+	"github.com/weft-ml/weft/internal/numeric/conv"
+	"github.com/weft-ml/weft/internal/sys/bulk"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// suffixes are the element types in the names of kernels of devices, and sizeNames the sizes of
+// elements in bytes.
+var (
+	suffixes  = map[tensor.DType]string{tensor.Float16: "f16", tensor.BFloat16: "bf16", tensor.Float32: "f32", tensor.Float64: "f64"}
+	sizeNames = map[int]string{2: "u16", 4: "u32", 8: "u64"}
+)
+
+// gpuWindow is the structure Window of the kernels of devices.
+type gpuWindow struct {
+	Batch, Channels                   int32
+	In, K, Out, Stride, Dilation, Pad [3]int32
+	NCHW, Multiplier                  int32
+}
+
+func (w *gpuWindow) arg() driver.Struct {
+	b, err := binary.Append(nil, binary.NativeEndian, w)
+	if err != nil {
+		panic(err) // the structure has fixed size
+	}
+	return b
+}
+
+// windowOf returns the window of a convolution.
+func windowOf(s *conv.Shape) gpuWindow {
+	return gpuWindow{
+		Batch: int32(s.Batch), Channels: int32(s.InC), Multiplier: int32(s.OutC / max(1, s.InC)),
+		In: [3]int32{1, int32(s.InH), int32(s.InW)}, K: [3]int32{1, int32(s.FilterH), int32(s.FilterW)},
+		Out: [3]int32{1, int32(s.OutH), int32(s.OutW)}, Stride: [3]int32{1, int32(s.StrideH), int32(s.StrideW)},
+		Dilation: [3]int32{1, int32(s.DilationH), int32(s.DilationW)}, Pad: [3]int32{0, int32(s.PadTop), int32(s.PadLeft)},
+	}
+}
+
+// zero clears a tensor in any memory.
+func zero(t *tensor.Tensor) error {
+	if d := device.Of(t); d != nil {
+		return d.Fill(t, 0)
+	}
+	bulk.Clear(t.Bytes())
+	return nil
+}
+
+// alloc allocates a tensor in the memory of another.
+func alloc(like *tensor.Tensor, dtype tensor.DType, shape tensor.Shape) (tensor.Tensor, error) {
+	if d := device.Of(like); d != nil {
+		return d.Alloc(dtype, shape)
+	}
+	return tensor.Alloc(dtype, shape)
+}
+
+// onDevice sets out to what f computes from in, both with channels last.
+func (a axes) onDevice(out, in *tensor.Tensor, f func(z, x *tensor.Tensor) error) error {
+	x, err := a.channelsLast(in)
+	if err != nil {
+		return err
+	}
+	defer x.Release()
+	return a.write(out, func(z *tensor.Tensor) error { return f(z, &x) })
+}
+
+// depthwiseOnDevice queues a depthwise convolution or one of its gradients. form is the end of the
+// kernel's name. The tensors have channels last.
+func depthwiseOnDevice(d *device.Device, form string, s *conv.Shape, out, x, y *tensor.Tensor) error {
+	w, n := windowOf(s), int64(out.NumElements())
+	name := "depthwise_" + suffixes[out.DType()] + form
+	if form != "_filter" {
+		return d.LaunchLine(name, n, out, x, y, n, w.arg())
+	}
+	return d.Launch(name, [3]int{int(min(n, 1<<16)), 1, 1}, [3]int{256, 1, 1}, out, x, y, n, w.arg())
+}
+
+// poolOnDevice queues a pooling or a gradient. The arguments of the kernel are out, the inputs, the
+// number of elements of out and the window.
+func (p *pooling) poolOnDevice(d *device.Device, name string, g *grid, out *tensor.Tensor, inputs ...any) error {
+	w := gpuWindow{Batch: int32(g.batch), Channels: int32(g.channels), Multiplier: 1}
+	if p.first {
+		w.NCHW = 1
+	}
+	for i, s := range g.spans {
+		w.In[i], w.K[i], w.Out[i] = int32(s.in), int32(s.filter), int32(s.out)
+		w.Stride[i], w.Dilation[i], w.Pad[i] = int32(s.stride), 1, int32(s.before)
+	}
+	n := int64(out.NumElements())
+	args := append([]any{out}, inputs...)
+	return d.LaunchLine(name, n, append(args, n, w.arg())...)
+}
+
+// poolName returns the name of a kernel for pooling tensors of a type.
+func poolName(kind string, t *tensor.Tensor, form string) string {
+	return kind + "pool_" + suffixes[t.DType()] + form
+}
+
+// lrnArgs are the last arguments of the kernels of local response normalization.
+func (l *lrn) args(n int64, channels int) []any {
+	return []any{n, int32(channels), int32(min(l.radius, channels)), l.bias, l.alpha, l.beta}
+}
+
+// columns queues a sum over rows of a term for each channel. out is divided by count if that is
+// positive.
+func columns(d *device.Device, name string, out, x, g, mean, scale *tensor.Tensor, rows, channels, count int64) error {
+	across := (channels + 31) / 32
+	splits := min(max(1, 4*int64(max(2, d.Info().Multiprocessors))/across), max(1, rows/64), 1024)
+	name += "_" + suffixes[x.DType()]
+	items, groups := [3]int{32, 8, 1}, [3]int{int(splits * across), 1, 1}
+	if splits == 1 {
+		return d.Launch(name, groups, items, out, x, g, mean, scale, rows, channels, int32(1), count)
+	}
+	partial, err := d.Alloc(tensor.Float32, tensor.Shape{splits, channels})
+	if err != nil {
+		return err
+	}
+	defer partial.Release()
+	if err := d.Launch(name, groups, items, &partial, x, g, mean, scale, rows, channels, int32(splits), int64(0)); err != nil {
+		return err
+	}
+	return d.Launch("sum_f32_cols", [3]int{int(across), 1, 1}, items, out, &partial, int64(1), splits, channels, int32(1), count2(count))
+}
+
+// count2 is the divisor of a reduction, which has none if it is negative.
+func count2(count int64) int64 {
+	if count == 0 {
+		return -1
+	}
+	return count
+}
+
+// onDevice queues the normalization. out are outputs 0 to 4.
+func (b *batchNorm) onDevice(ctx *kernel.Context, d *device.Device, out *tensor.Tensor, stats [4]*tensor.Tensor) error {
+	a := axes{first: b.first, spatial: out.Rank() - 2}
+	scale, offset, given, givenVar := ctx.Input(1), ctx.Input(2), ctx.Input(3), ctx.Input(4)
+	channels := int64(scale.NumElements())
+	rows, n := int64(out.NumElements())/channels, int64(out.NumElements())
+	step := func(z, x, y *tensor.Tensor, factor float32, what int32) error {
+		return d.LaunchLine("normstep", channels, z, x, y, channels, factor, what)
+	}
+	return a.onDevice(out, ctx.Input(0), func(z, x *tensor.Tensor) error {
+		mean, variance := stats[2], stats[3]
+		var err error
+		try := func(f func() error) {
+			if err == nil {
+				err = f()
+			}
+		}
+		if b.training {
+			try(func() error { return columns(d, "colsum", mean, x, x, scale, scale, rows, channels, rows) })
+			try(func() error { return columns(d, "colsquares", variance, x, x, mean, scale, rows, channels, rows) })
+			unbiased := float32(float64(rows) / math.Max(float64(rows)-1, 1))
+			try(func() error { return step(stats[0], mean, mean, 1, 0) })
+			try(func() error { return step(stats[1], variance, variance, unbiased, 0) })
+			if b.factor != 1 {
+				try(func() error { return step(stats[0], given, stats[0], b.factor, 1) })
+				try(func() error { return step(stats[1], givenVar, stats[1], b.factor, 1) })
+			}
+		} else {
+			mean, variance = given, givenVar
+			for i := range 2 {
+				try(func() error { return step(stats[2*i], given, given, 1, 0) })
+				try(func() error { return step(stats[2*i+1], givenVar, givenVar, 1, 0) })
+			}
+		}
+		try(func() error {
+			relu := int32(0)
+			if b.relu {
+				relu = 1
+			}
+			return d.LaunchLine("normalize_"+suffixes[x.DType()], n, z, x, mean, variance, scale, offset, n, uint32(channels), b.epsilon, relu)
+		})
+		return err
+	})
+}
+
+// onDevice queues the gradients.
+func (b *batchNormGrad) onDevice(ctx *kernel.Context, d *device.Device, out, dScale, dOffset *tensor.Tensor) error {
+	a := axes{first: b.first, spatial: out.Rank() - 2}
+	scale, mean, variance := ctx.Input(2), ctx.Input(3), ctx.Input(4)
+	channels := int64(scale.NumElements())
+	rows, n := int64(out.NumElements())/channels, int64(out.NumElements())
+	grad, err := a.channelsLast(ctx.Input(0))
+	if err != nil {
+		return err
+	}
+	defer grad.Release()
+	pair, err := d.Alloc(tensor.Float32, tensor.Shape{2, channels})
+	if err != nil {
+		return err
+	}
+	defer pair.Release()
+	one, dot := pair.Rows(0, 1), pair.Rows(1, 2)
+	return a.onDevice(out, ctx.Input(1), func(z, x *tensor.Tensor) error {
+		if err := d.LaunchLine("fillbits_u32", channels, &one, channels, uint64(math.Float32bits(1))); err != nil {
+			return err
+		}
+		if err := columns(d, "colsum", dOffset, &grad, &grad, scale, scale, rows, channels, 0); err != nil {
+			return err
+		}
+		if err := columns(d, "coldot", &dot, x, &grad, mean, &one, rows, channels, 0); err != nil {
+			return err
+		}
+		if err := d.LaunchLine("normstep", channels, dScale, &dot, variance, channels, b.epsilon, int32(2)); err != nil {
+			return err
+		}
+		frozen := int32(1)
+		if b.training {
+			frozen = 0
+		}
+		return d.LaunchLine("normgrad_"+suffixes[x.DType()], n, z, &grad, x, mean, variance, scale, dOffset, &dot, n, uint32(channels), rows,
+			b.epsilon, frozen)
+	})
+}
+
+// emptyOnDevice sets the statistics of no elements: NaN, and zeros for the gradient.
+func (b *batchNorm) emptyOnDevice(stats [4]*tensor.Tensor) error {
+	for i, t := range stats {
+		value := byte(0)
+		if i < 2 {
+			value = 0xff // all bits set are a NaN
+		}
+		if d := device.Of(t); d != nil {
+			if err := d.Fill(t, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package gatherscatter
+
+import (
+	"fmt"
+
+	"github.com/weft-ml/weft/internal/gpu/device"
+	"github.com/weft-ml/weft/internal/gpu/source"
+	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// A list whose indices are in the memory of a device has no row numbers on the host, and nothing is
+// out of range for the host: a gather returns zeros for such indices, and a scatter drops them, as
+// TensorFlow does on a GPU. Errors of the device are panics, and so errors of the step.
+
+// Names of element types and of sizes, in bytes, in the names of kernels.
+var (
+	sizeNames = map[int]string{1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "c128"}
+	typeNames = map[tensor.DType]string{
+		tensor.Float16: "f16", tensor.BFloat16: "bf16", tensor.Float32: "f32", tensor.Float64: "f64",
+		tensor.Int8: "i8", tensor.Int16: "i16", tensor.Int32: "i32", tensor.Int64: "i64",
+		tensor.Uint8: "u8", tensor.Uint16: "u16", tensor.Uint32: "u32", tensor.Uint64: "u64",
+	}
+	scatters = map[elementwise.Op]string{
+		elementwise.Add: "scatteradd_", elementwise.Sub: "scattersub_", elementwise.Mul: "scattermul_", elementwise.Div: "scatterdiv_",
+		elementwise.Min: "scattermin_", elementwise.Max: "scattermax_",
+	}
+)
+
+func must(d *device.Device, err error) {
+	if err != nil {
+		panic(fmt.Errorf("indices on %s: %w", d.Name(), err))
+	}
+}
+
+// readOnDevice returns the list of indices in the memory of a device.
+func readOnDevice(indices *tensor.Tensor) List { return List{indices: indices.Retain()} }
+
+// vectorsOnDevice returns the list of the row numbers of index vectors in the memory of a device.
+func vectorsOnDevice(d *device.Device, indices *tensor.Tensor, dims tensor.Shape, n int64) List {
+	list, err := d.Alloc(tensor.Int64, tensor.Shape{n})
+	must(d, err)
+	if len(dims) == 0 {
+		must(d, d.Fill(&list, 0))
+		return List{indices: list}
+	}
+	l := source.Loop{Sizes: dims}
+	must(d, d.LaunchLine("flatten_"+typeNames[indices.DType()], n, &list, indices, n, int32(len(dims)), l.Arg()))
+	return List{indices: list}
+}
+
+func gatherOnDevice(d *device.Device, dst, src *tensor.Tensor, l List, g Layout) {
+	n, index := int64(dst.NumElements()), "_"+typeNames[l.indices.DType()]
+	size := sizeNames[dst.DType().Size()]
+	outer, limit, width, count := int64(g.Outer), int64(g.Rows), int64(g.Width), int64(l.indices.NumElements())
+	if g.Share == 0 || g.Share == g.Outer {
+		must(d, d.LaunchLine("gather_"+size+index, n, dst, src, &l.indices, outer, limit, count, width))
+		return
+	}
+	batch := outer / int64(g.Share)
+	must(d, d.LaunchLine("gatherb_"+size+index, n, dst, src, &l.indices, batch, int64(g.Share), limit, count/batch, width))
+}
+
+func scatterOnDevice(op elementwise.Op, d *device.Device, dst, updates *tensor.Tensor, l List, width int64) {
+	n, limit := int64(l.indices.NumElements()), int64(dst.NumElements())/width
+	name := scatters[op] + typeNames[dst.DType()]
+	if op == elementwise.Assign {
+		name = "scatter_" + sizeNames[dst.DType().Size()]
+	}
+	stride := int32(1)
+	if updates.NumElements() == 1 && n*width != 1 {
+		stride = 0
+	}
+	sorted, err := Sort(d, &l.indices, limit)
+	must(d, err)
+	defer sorted.Release()
+	must(d, d.LaunchLine(name, n*width, dst, updates, &sorted, n, width, limit, stride))
+}
+
+// block is the number of keys that a group of a device sorts.
+const block = 1024
+
+// Sort returns the sorted list of indices that kernels of a device take: for each index the index
+// itself, or limit if it is out of range, in the upper half, and its position in the lower half.
+func Sort(d *device.Device, indices *tensor.Tensor, limit int64) (tensor.Tensor, error) {
+	n, padded := int64(indices.NumElements()), int64(2)
+	for padded < n {
+		padded *= 2
+	}
+	keys, err := d.Alloc(tensor.Uint64, tensor.Shape{padded})
+	if err != nil {
+		return keys, err
+	}
+	if err := sortKeys(d, &keys, indices, n, padded, limit); err != nil {
+		keys.Release()
+		return tensor.Tensor{}, err
+	}
+	return keys, nil
+}
+
+func sortKeys(d *device.Device, keys, indices *tensor.Tensor, n, padded, limit int64) error {
+	if err := d.LaunchLine("keys_"+typeNames[indices.DType()], padded, keys, indices, n, padded, limit); err != nil {
+		return err
+	}
+	blocks := func(from, to int64) error {
+		groups := int(min(max(1, padded/block), 1<<16))
+		return d.Launch("sortblocks", [3]int{groups, 1, 1}, [3]int{256, 1, 1}, keys, padded, from, to)
+	}
+	if err := blocks(2, min(padded, block)); err != nil {
+		return err
+	}
+	for stage := int64(2 * block); stage <= padded; stage *= 2 {
+		for distance := stage / 2; distance >= block; distance /= 2 {
+			if err := d.LaunchLine("sortstep", padded/2, keys, padded, stage, distance); err != nil {
+				return err
+			}
+		}
+		if err := blocks(stage, stage); err != nil {
+			return err
+		}
+	}
+	return nil
+}
