@@ -1,6 +1,7 @@
 package function
 
 import (
+	gpu "github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -104,6 +105,12 @@ func (w *whileLoop) holds(rets []tensor.Tensor) (bool, error) {
 	defer releaseAll(rets)
 	if len(rets) != 1 {
 		return false, status.InvalidArgumentf("Expected a single scalar return value from WhileOp cond, got %d tensors.", len(rets))
+	}
+	if rets[0].OnDevice() { // of a condition that runs on a GPU
+		var err error
+		if rets[0], err = gpu.PlaceNow(rets[0], nil); err != nil {
+			return false, err
+		}
 	}
 	return truth(&rets[0])
 }

@@ -3,6 +3,7 @@ package gpu
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"slices"
 
 	"github.com/weft-ml/weft/internal/gpu/device"
@@ -19,13 +20,13 @@ import (
 var untouched = set(
 	"AnonymousIterator", "AnonymousIteratorV2", "AnonymousIteratorV3", "Assign", "AssignVariableOp", "Bitcast", "Case", "Const",
 	"DebugGradientIdentity", "DestroyTemporaryVariable", "EnsureShape", "Enter", "Exit", "ExpandDims",
-	"ExperimentalMapDataset", "FakeParam", "GetSessionHandle", "GetSessionHandleV2", "GetSessionTensor", "Identity", "IdentityN", "If",
+	"ExperimentalMapDataset", "FakeParam", "For", "GetSessionHandle", "GetSessionHandleV2", "GetSessionTensor", "Identity", "IdentityN", "If",
 	"IsVariableInitialized", "IteratorGetNext", "IteratorGetNextSync", "Merge", "NextIteration", "NoOp", "PartitionedCall", "Placeholder",
 	"PlaceholderV2", "PlaceholderWithDefault", "PreventGradient", "Rank", "ReadVariableOp", "Recv", "RefEnter", "RefExit",
 	"RefIdentity", "RefMerge", "RefNextIteration", "RefSwitch", "RemoteCall", "Reshape", "Send", "Shape", "ShapeN", "Size",
-	"Snapshot", "Squeeze", "StatefulPartitionedCall", "StatelessCase", "StatelessIf", "StopGradient", "Switch", "SymbolicGradient",
-	"TemporaryVariable", "Variable", "VariableV2", "_Arg", "_ArrayToList", "_DeviceArg", "_DeviceRetval", "_If",
-	"_ListToArray", "_ReadVariablesOp", "_Recv", "_Retval", "_Send", "_SwitchN",
+	"Snapshot", "Squeeze", "StatefulPartitionedCall", "StatelessCase", "StatelessIf", "StatelessWhile", "StopGradient", "Switch", "SymbolicGradient",
+	"TemporaryVariable", "Variable", "VariableV2", "While", "_Arg", "_ArrayToList", "_DeviceArg", "_DeviceRetval", "_If",
+	"_ListToArray", "_ReadVariablesOp", "_Recv", "_Retval", "_Send", "_SwitchN", "_While",
 )
 
 // reads are the operations that take variables and do not change them.
@@ -168,6 +169,7 @@ func (k *detouring) Compute(ctx *kernel.Context) error {
 func (k *detouring) ComputeAsync(ctx *kernel.Context, done func(error)) {
 	device.CountDetour(k.op)
 	go func() {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		d := &detour{k: k, ctx: ctx, done: done, inner: *ctx}
 		if err := d.begin(); err != nil {
 			d.end(err)

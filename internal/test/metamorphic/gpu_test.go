@@ -24,9 +24,9 @@ func TestRandomProgramsOnGPUs(t *testing.T) {
 		{"GPUs", []string{"/cpu:0", "/gpu:0", "/gpu:1"}, inMemoryWith(one, config)},
 		{"GPUs of two tasks", []string{"/job:worker/gpu:0", "/job:ps/gpu:1", "/job:worker/cpu:0"}, inMemoryWith(two, config)},
 	}
-	n := min(*programs, 60)
+	n := min(*programs, 20)
 	if testing.Short() {
-		n = 15
+		n = 8
 	}
 	for i := range uint64(n) {
 		p := metamorphic.Generate(*first + i)
