@@ -73,7 +73,7 @@ func Gather(tensors []tensor.Tensor, d *Device, done func(error)) {
 	}
 }
 
-// countdown calls done with the first error when a number of copies have ended.
+// countdown calls done, on a goroutine of its own, with the first error when a number of copies have ended.
 type countdown struct {
 	done func(error)
 
@@ -94,6 +94,6 @@ func (c *countdown) end(err error) {
 	last, first := c.left == 0, c.err
 	c.mu.Unlock()
 	if last {
-		c.done(first)
+		go c.done(first) // what follows may wait for copies of the same stream
 	}
 }
