@@ -73,7 +73,8 @@ func Gather(tensors []tensor.Tensor, d *Device, done func(error)) {
 	}
 }
 
-// countdown calls done, on a goroutine of its own, with the first error when a number of copies have ended.
+// countdown calls done, on a goroutine of its own, with the first error when a number of copies
+// have ended.
 type countdown struct {
 	done func(error)
 
