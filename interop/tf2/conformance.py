@@ -2,9 +2,10 @@
 
 python -m interop.tf2.conformance --tests SOURCES [FILE...]
 
-SOURCES is a source tree of TensorFlow 2.21. FILE is a path in it, or a part of one; without any, the
-files of conformance.txt run. The servers that a file starts, in its own process or as processes,
-become processes: first of TensorFlow, the reference, then of Weft.
+SOURCES is a source tree of TensorFlow 2.21. FILE is a path in it, or a part of the path of a file
+of conformance.txt; without any, the files of conformance.txt run. The servers that a file starts,
+in its own process or as processes, become processes: first of TensorFlow, the reference, then of
+Weft.
 
 A case counts if it passes on TensorFlow's servers and its file has started some. Such a case that
 does not pass on Weft is lost. differences.txt gives the reasons of known cases. A case without a
@@ -62,6 +63,8 @@ def main():
     args.tests, args.out = os.path.abspath(args.tests), args.out.absolute()
     listed = (HERE / "conformance.txt").read_text().split()
     chosen = [f for f in listed if not args.files or any(part in f for part in args.files)]
+    others = [f for f in args.files if f not in chosen]
+    chosen += [f for f in others if os.path.isfile(os.path.join(args.tests, f))]
     reasons = old.known_differences(HERE / "differences.txt")
     wanted = passed = whole = unexplained = 0
     for file in chosen:

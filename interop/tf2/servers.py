@@ -124,6 +124,7 @@ def wait_until_listens(address):
 
 def install(starter, ports):
     """Replaces the servers of this process. Returns a list of those that were started."""
+    import tensorflow as tf
     from tensorflow.python.distribute import multi_worker_test_base as base
     from tensorflow.python.framework import test_util
     from tensorflow.python.training import server_lib
@@ -199,7 +200,7 @@ def install(starter, ports):
         def cluster_resolver(self):
             return copy.deepcopy(self.resolver)
 
-    server_lib.Server = Server
+    server_lib.Server = tf.distribute.Server = tf.compat.v2.distribute.Server = Server
     base.MultiProcessCluster = MultiProcessCluster
     base.pick_unused_port = test_util.pick_unused_port = ports.pick
     return started
