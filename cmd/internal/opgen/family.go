@@ -16,6 +16,10 @@ import (
 // familyDir is the folder of the families of operations, below the root of the module.
 const familyDir = "internal/kernels"
 
+// devicesDir is the folder below familyDir that is no family: it registers kernels of GPU devices
+// for the operations of all families.
+const devicesDir = "gpu"
+
 // families finds the family of an operation: the package below familyDir that registers it. The
 // registry does not record the family, because that would take time at each start of a program. The
 // family is the package of the functions of the operation, or else the package whose source
@@ -37,6 +41,9 @@ func readFamilies(root string) (*families, error) {
 	}
 	f := &families{registered: map[string][]string{}, mentioned: map[string][]string{}}
 	for _, d := range dirs {
+		if d.Name() == devicesDir {
+			continue
+		}
 		files, err := filepath.Glob(filepath.Join(root, familyDir, d.Name(), "*.go"))
 		if err != nil {
 			return nil, err
@@ -72,7 +79,7 @@ func (f *families) of(e entry) (string, error) {
 		return family, nil
 	}
 	for _, impl := range kernel.Default.Kernels(e.op.Name) {
-		if family := familyOfFunc(reflect.ValueOf(impl.New)); family != "" {
+		if family := familyOfFunc(reflect.ValueOf(impl.New)); family != "" && family != devicesDir {
 			return family, nil
 		}
 	}

@@ -1,0 +1,5 @@
+//go:build gpu
+
+package guides
+
+import _ "github.com/weft-ml/weft/gpu"
