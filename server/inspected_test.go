@@ -17,7 +17,7 @@ import (
 // the graph of a session, and the log.
 func TestInspectedCluster(t *testing.T) {
 	spec, listeners := addresses(t, map[string]int{"ps": 1, "worker": 1})
-	log := WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	log := WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))) //nolint:sloglint // its lines are kept for others
 	p := start(t, cluster.ServerDef{Cluster: spec, Job: "ps"}, WithListener(listeners[ps]), log)
 	w := start(t, cluster.ServerDef{Cluster: spec, Job: "worker"}, WithListener(listeners[worker0]), log)
 	root := op.NewScope()

@@ -179,12 +179,12 @@ func (r *roll) end(ctx context.Context, err error) error {
 	if r.stop == nil {
 		return err
 	}
-	known, root := r.failure()
+	root, known := r.failure()
 	if err != nil && known == nil && mayFollow(err) {
 		r.report(ctx, err, r.own)
 		select { // the worker that has failed first may not have told it yet
 		case <-r.found:
-			known, root = r.failure()
+			root, known = r.failure()
 		case <-time.After(causeWait):
 		case <-ctx.Done():
 		}
@@ -228,11 +228,11 @@ func (r *roll) agree(runs []int64) {
 	r.mine.State = entryAlive
 }
 
-// failure returns the failure of another worker and the worker that it follows from.
-func (r *roll) failure() (err error, root int) {
+// failure returns the worker that a failure follows from, and the failure.
+func (r *roll) failure() (root int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.failed, r.root
+	return r.root, r.failed
 }
 
 // watch adds an entry per period and reads those of the others, until ctx ends or another worker

@@ -54,7 +54,7 @@ func (r *restartable) start(i int, l net.Listener) {
 			break
 		}
 		if l, err = net.Listen("tcp", r.spec["worker"][i]); err != nil {
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond) //nolint:forbidigo // a port has no event
 		}
 	}
 	if l == nil {

@@ -26,9 +26,12 @@ func best(tries, n int, f func() error) (time.Duration, error) {
 	return shortest, nil
 }
 
+// figureTries is the number of runs. The shortest counts.
+const figureTries = 5
+
 // times measures f, and adds a figure in µs.
-func (e *examination) times(name string, tries, n int, f func() error) error {
-	d, err := best(tries, n, f)
+func (e *examination) times(name string, n int, f func() error) error {
+	d, err := best(figureTries, n, f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -78,12 +81,12 @@ func (e *examination) launches() error {
 	const n = 1000
 	err = errors.Join(
 		start1(), w.Sync(),
-		e.times("launch, 2 arguments", 5, n, start1), w.Sync(),
-		e.times("launch, 7 arguments", 5, n, func() error {
+		e.times("launch, 2 arguments", n, start1), w.Sync(),
+		e.times("launch, 7 arguments", n, func() error {
 			return w.Launch(add, [3]int{8, 1, 1}, [3]int{128, 1, 1}, z, x, y, int64(1024))
 		}), w.Sync(),
-		e.times("launch and wait", 5, 200, func() error { return errors.Join(start1(), w.Sync()) }),
-		e.times("event: record, ask, close", 5, n, func() error {
+		e.times("launch and wait", 200, func() error { return errors.Join(start1(), w.Sync()) }),
+		e.times("event: record, ask, close", n, func() error {
 			ev, err := w.Record(false)
 			if err != nil {
 				return err
@@ -92,7 +95,7 @@ func (e *examination) launches() error {
 			ev.Close()
 			return err
 		}), w.Sync(),
-		e.times("4 bytes to the device and back", 5, 200, func() error {
+		e.times("4 bytes to the device and back", 200, func() error {
 			var b [4]byte
 			return errors.Join(w.ToDevice(x.Slice(0, 4), b[:]), w.ToHost(b[:], x.Slice(0, 4)), w.Sync())
 		}),

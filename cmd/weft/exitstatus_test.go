@@ -41,7 +41,7 @@ func TestExitStatusTable(t *testing.T) {
 	}
 	documented := map[string]bool{}
 	for _, s := range exitStatuses {
-		for _, one := range strings.Split(s.status, ", ") {
+		for one := range strings.SplitSeq(s.status, ", ") {
 			documented[one] = true
 		}
 	}

@@ -310,7 +310,7 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	if f.log.format.of(cmd.ErrOrStderr()) == logText {
 		logStarted(cmd.ErrOrStderr(), s)
 	} else {
-		slog.New(logging.Fields(lines)).Info("Started server with target: "+startedTarget(s), "task", s.Task())
+		slog.New(logging.Fields(lines)).Info("Started server with target", "target", startedTarget(s), "task", s.Task())
 	}
 	defer reportReady(ctx, manager, fmt.Sprintf("%v serves at %s", s.Task(), s.Target()), s.Check)()
 	// An error means that the pages stay resident, as without the call.

@@ -2,7 +2,7 @@ package guides
 
 import (
 	"context"
-	"log"
+	"log/slog"
 	"sync"
 	"testing"
 
@@ -20,7 +20,7 @@ func fitAgain(ctx context.Context, model train.Model, set train.Dataset, options
 		if code := status.CodeOf(err); code != status.Unavailable && code != status.Aborted {
 			return history, err
 		}
-		log.Println("a worker was lost; starting again:", err)
+		slog.Warn("a worker was lost; starting again", "error", err)
 	}
 }
 

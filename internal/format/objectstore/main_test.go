@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	if err := goleak.Find(); err != nil {
-		println(err.Error())
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }

@@ -46,7 +46,7 @@ func (s *s3) startUpload(ctx context.Context, n Name) (*s3Upload, error) {
 	if err != nil {
 		return nil, err
 	}
-	var started struct{ UploadId string } //nolint:revive,staticcheck // S3's name
+	var started struct{ UploadId string } //nolint:staticcheck // S3's name
 	if err := xml.Unmarshal(a.body, &started); err != nil || started.UploadId == "" {
 		return nil, r.error(fmt.Errorf("the answer to CreateMultipartUpload names no upload"), 1, 0)
 	}
@@ -173,8 +173,7 @@ func (s *s3) join(ctx context.Context, to, from Name, tag string, size int64, b 
 	if err != nil {
 		return Info{}, err
 	}
-	part := int64(copyPart)
-	for offset := int64(0); offset < size && err == nil; offset += part {
+	for offset, part := int64(0), int64(0); offset < size && err == nil; offset += part {
 		part = int64(copyPart)
 		if left := size - offset; left < 2*part {
 			part = left // no part but the last is small

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 func init() {
@@ -286,9 +287,9 @@ func (m *maker) update() {
 }
 
 func shapeText(s ...int64) string {
-	text := ""
+	text := make([]string, len(s))
 	for i, d := range s {
-		text += pick(i > 0, " x ", "") + strconv.FormatInt(d, 10)
+		text[i] = strconv.FormatInt(d, 10)
 	}
-	return text
+	return strings.Join(text, " x ")
 }

@@ -226,7 +226,7 @@ func TestLeakedReference(t *testing.T) {
 	deadline := time.Now().Add(5 * time.Second)
 	for d.Stats().InUse != 0 && time.Now().Before(deadline) {
 		runtime.GC()
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) //nolint:forbidigo // finalizers have no event
 	}
 }
 

@@ -364,7 +364,7 @@ func checkPinned(b *bench) (string, error) {
 		return "", err
 	}
 	if b.device.Unpin(make([]byte, 8)) == nil {
-		return "", errors.New("Unpin of other memory is accepted")
+		return "", errors.New("memory that was never pinned can be unpinned")
 	}
 	return "", nil
 }

@@ -58,7 +58,8 @@ func deeper(n int, f func() error) error {
 	var room [256]byte
 	if n > 0 {
 		err := deeper(n-1, f)
-		room[n] = 1
+		room[n] = 1 // keeps the frame large
+		runtime.KeepAlive(&room)
 		return err
 	}
 	return f()

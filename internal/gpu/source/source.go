@@ -121,7 +121,7 @@ var (
 func suffixes(head string) map[string][]string {
 	out := map[string][]string{}
 	joined := strings.ReplaceAll(head, "\\\n", " ")
-	for _, line := range strings.Split(joined, "\n") {
+	for line := range strings.SplitSeq(joined, "\n") {
 		m := macro.FindStringSubmatch(line)
 		if m == nil {
 			continue
@@ -142,7 +142,7 @@ func (l *library) parse(family, text string) error {
 		return fmt.Errorf("there is no line %q", "// kernels")
 	}
 	macros := suffixes(head)
-	for _, line := range strings.Split(lines, "\n") {
+	for line := range strings.SplitSeq(lines, "\n") {
 		if line == "" || strings.HasPrefix(line, "//") {
 			continue
 		}
@@ -208,7 +208,7 @@ func expand(spec string) [][]string {
 
 func typesOf(spec string) []string {
 	var out []string
-	for _, word := range strings.Fields(spec) {
+	for word := range strings.FieldsSeq(spec) {
 		if set, ok := sets[word]; ok {
 			out = append(out, set...)
 		} else {

@@ -65,5 +65,5 @@ func view(a *hostgpu.Args, i int, dtype tensor.DType, shape ...int64) kernel.Val
 	return kernel.Value{Tensor: t}
 }
 
-// put copies an output to argument i.
-func put(a *hostgpu.Args, i int, out kernel.Value) { copy(a.Bytes(i), out.Tensor.Bytes()) }
+// put copies an output to the first argument.
+func put(a *hostgpu.Args, out kernel.Value) { copy(a.Bytes(0), out.Tensor.Bytes()) }

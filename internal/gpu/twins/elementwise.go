@@ -54,7 +54,7 @@ func init() {
 		})
 		register("leakygrad_"+t, func(a *hostgpu.Args) {
 			x, y := view(a, 1, dtypes[t], a.Int(3)), view(a, 2, dtypes[t], a.Int(3))
-			put(a, 0, compute("LeakyReluGrad", opdef.Attrs{"T": dtypes[t], "alpha": a.Float32(4)}, x, y)[0])
+			put(a, compute("LeakyReluGrad", opdef.Attrs{"T": dtypes[t], "alpha": a.Float32(4)}, x, y)[0])
 		})
 	}
 	for _, t := range complexes {
@@ -101,7 +101,7 @@ func unary(op string, dtype tensor.DType, attrs opdef.Attrs) func(*hostgpu.Args)
 			}[dtype]}
 		}
 		x := view(a, 1, dtype, a.Int(2))
-		put(a, 0, compute(op, attrs, x)[0])
+		put(a, compute(op, attrs, x)[0])
 	}
 }
 
@@ -121,7 +121,7 @@ func pair(name, op string, dtype tensor.DType, attrs opdef.Attrs) {
 			divide(a, op, attrs, operands)
 			return
 		}
-		put(a, 0, compute(op, attrs, operands[:]...)[0])
+		put(a, compute(op, attrs, operands[:]...)[0])
 	}
 	register(name, func(a *hostgpu.Args) {
 		strides := [2]int64{a.Int(4), a.Int(5)}
@@ -144,7 +144,7 @@ func divide(a *hostgpu.Args, op string, attrs opdef.Attrs, operands [2]kernel.Va
 			b[0] = 1
 		}
 	}
-	put(a, 0, compute(op, attrs, operands[:]...)[0])
+	put(a, compute(op, attrs, operands[:]...)[0])
 	for _, i := range zeros {
 		z := a.Bytes(0)[i*size : (i+1)*size]
 		if copy(z, dividends[i*size:]); strings.HasSuffix(op, "Div") {
@@ -180,7 +180,7 @@ func power(a *hostgpu.Args, dtype tensor.DType, operands [2]kernel.Value) {
 		}
 		x[i] = r
 	}
-	put(a, 0, compute("Cast", opdef.Attrs{"SrcT": tensor.Int64, "DstT": dtype}, operands[0])[0])
+	put(a, compute("Cast", opdef.Attrs{"SrcT": tensor.Int64, "DstT": dtype}, operands[0])[0])
 }
 
 // pick returns n elements of argument i at the given offsets, as a vector.
@@ -201,7 +201,7 @@ func clip(a *hostgpu.Args, dtype tensor.DType) {
 	x := view(a, 1, dtype, n)
 	lo := pick(a, 2, dtype, n, func(i int64) int64 { return i * a.Int(5) })
 	hi := pick(a, 3, dtype, n, func(i int64) int64 { return i * a.Int(6) })
-	put(a, 0, compute("ClipByValue", opdef.Attrs{"T": dtype}, x, lo, hi)[0])
+	put(a, compute("ClipByValue", opdef.Attrs{"T": dtype}, x, lo, hi)[0])
 }
 
 func makeComplex[R float32 | float64](a *hostgpu.Args) {

@@ -77,7 +77,7 @@ func appendUniform(out []slog.Attr, a slog.Attr) []slog.Attr {
 // readable returns a value in the form of its text: durations, and values and lists of values that
 // have a method String.
 func readable(v slog.Value) slog.Value {
-	switch v.Kind() { //nolint:exhaustive // the others are plain
+	switch v.Kind() {
 	case slog.KindDuration:
 		return slog.StringValue(v.Duration().String())
 	case slog.KindAny:
@@ -87,10 +87,10 @@ func readable(v slog.Value) slog.Value {
 	switch x := v.Any().(type) {
 	case nil:
 		return v
-	case fmt.Stringer:
-		return slog.StringValue(x.String())
 	case time.Time, []string:
 		return v
+	case fmt.Stringer:
+		return slog.StringValue(x.String())
 	}
 	list := reflect.ValueOf(v.Any())
 	if list.Kind() != reflect.Slice {

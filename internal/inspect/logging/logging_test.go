@@ -71,7 +71,7 @@ func TestTail(t *testing.T) {
 	if got := tail.Lines(10, slog.LevelDebug); got != nil {
 		t.Errorf("an empty tail has %v", got)
 	}
-	l := slog.New(Fields(tail.Handler(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelInfo})))).With("task", name{"ps"})
+	l := slog.New(Fields(tail.Handler(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelInfo})))).With("task", name{"ps"}) //nolint:sloglint // a handler with a level
 	l.Debug("not enabled")
 	for i := range tailLines + 5 {
 		l.Info("line", "n", i)

@@ -37,11 +37,11 @@ var gradients = map[string]string{
 
 func init() {
 	for op, name := range unaries {
-		registerNew(op, typed("T", func(suffix string) compute { return unary(name + "_" + suffix) }), withKernel("T", name))
+		registerNew(op, typed(func(suffix string) compute { return unary(name + "_" + suffix) }), withKernel("T", name))
 	}
 	registerOp("LogicalNot", unary("not_b8"))
 	for op, name := range binaries {
-		registerNew(op, typed("T", func(suffix string) compute { return binary(name + "_" + suffix) }), withKernel("T", name))
+		registerNew(op, typed(func(suffix string) compute { return binary(name + "_" + suffix) }), withKernel("T", name))
 	}
 	registerOp("LogicalAnd", binary("logicaland_b8"))
 	registerOp("LogicalOr", binary("logicalor_b8"))
@@ -59,7 +59,7 @@ func init() {
 		}, withKernel("T", name))
 	}
 	for op, name := range gradients {
-		registerNew(op, typed("T", func(suffix string) compute { return pair(name + "_" + suffix) }), withKernel("T", name))
+		registerNew(op, typed(func(suffix string) compute { return pair(name + "_" + suffix) }), withKernel("T", name))
 	}
 	registerNew("LeakyRelu", func(c *kernel.Construction) (compute, error) {
 		return unary("leaky_"+suffixes[c.Attrs.Type("T")], c.Attrs.Float("alpha")), nil
@@ -68,20 +68,20 @@ func init() {
 		return pair("leakygrad_"+suffixes[c.Attrs.Type("T")], c.Attrs.Float("alpha")), nil
 	}, withKernel("T", "leakygrad"))
 	for op, name := range map[string]string{"Real": "real", "Imag": "imag", "ComplexAbs": "abs", "Angle": "angle"} {
-		registerNew(op, typed("T", func(suffix string) compute { return unary(name + "_" + suffix) }),
+		registerNew(op, typed(func(suffix string) compute { return unary(name + "_" + suffix) }),
 			kernel.OfType("T", tensor.Complex64, tensor.Complex128))
 	}
 	registerNew("Cast", newCast)
-	registerNew("AddN", typed("T", addN), withKernel("T", "add"))
-	registerNew("ClipByValue", typed("T", clip), withKernel("T", "clip"))
+	registerNew("AddN", typed(addN), withKernel("T", "add"))
+	registerNew("ClipByValue", typed(clip), withKernel("T", "clip"))
 	registerOp("SelectV2", selectV2)
 	registerOp("Select", selectRows)
 }
 
-// typed returns a constructor for the suffix of a type attribute.
-func typed(attr string, f func(suffix string) compute) func(*kernel.Construction) (compute, error) {
+// typed returns a constructor for the suffix of the type in attribute T.
+func typed(f func(suffix string) compute) func(*kernel.Construction) (compute, error) {
 	return func(c *kernel.Construction) (compute, error) {
-		suffix, ok := suffixes[c.Attrs.Type(attr)]
+		suffix, ok := suffixes[c.Attrs.Type("T")]
 		if !ok {
 			return nil, errDetour
 		}

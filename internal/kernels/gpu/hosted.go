@@ -33,7 +33,7 @@ var untouched = set(
 var reads = set("ResourceGather", "ResourceGatherNd")
 
 func set(names ...string) map[string]bool {
-	out := make(map[string]bool, len(names))
+	out := make(map[string]bool, len(names)) //sizedmake:ok the names of a table
 	for _, name := range names {
 		out[name] = true
 	}
@@ -204,13 +204,13 @@ type borrowed struct {
 // begin copies the inputs and the variables to the host.
 func (d *detour) begin() error {
 	ctx := d.ctx
-	d.ins = make([]kernel.Value, ctx.NumInputs())
-	d.outs = make([]kernel.Value, ctx.NumOutputs())
+	d.ins = make([]kernel.Value, ctx.NumInputs())   //sizedmake:ok the inputs and outputs of a node
+	d.outs = make([]kernel.Value, ctx.NumOutputs()) //sizedmake:ok the inputs and outputs of a node
 	d.inner.Bind(d.ins, d.outs, d.k.types)
 	if err := d.borrow(); err != nil {
 		return err
 	}
-	waits := make(chan error, len(d.ins))
+	waits := make(chan error, len(d.ins)) //sizedmake:ok the inputs and outputs of a node
 	copies := 0
 	for i := range d.ins {
 		in := ctx.Input(i)
@@ -239,8 +239,8 @@ func (d *detour) begin() error {
 // memory of the host.
 func (d *detour) borrow() error {
 	var vars []*kernel.Variable
-	handles := make([]*tensor.Handle, len(d.ins))
-	position := make([]int, len(d.ins)) // in vars, from 1
+	handles := make([]*tensor.Handle, len(d.ins)) //sizedmake:ok the inputs of a node
+	position := make([]int, len(d.ins))           //sizedmake:ok inputs; in vars, from 1
 	for i := range d.ins {
 		v := d.ctx.InputRef(i)
 		if v == nil {

@@ -12,9 +12,9 @@ func init() {
 		registerNew(op, newBias, withKernel("T", "bias"))
 	}
 	registerNew("BiasAddGrad", newBiasGrad, withKernel("T", "sum"))
-	registerNew("Softmax", typed("T", func(s string) compute { return softmax(s, 0) }), withKernel("T", "softmax"))
-	registerNew("LogSoftmax", typed("T", func(s string) compute { return softmax(s, 1) }), withKernel("T", "softmax"))
-	registerNew("SoftmaxCrossEntropyWithLogits", typed("T", crossEntropy), withKernel("T", "xent"))
+	registerNew("Softmax", typed(func(s string) compute { return softmax(s, 0) }), withKernel("T", "softmax"))
+	registerNew("LogSoftmax", typed(func(s string) compute { return softmax(s, 1) }), withKernel("T", "softmax"))
+	registerNew("SoftmaxCrossEntropyWithLogits", typed(crossEntropy), withKernel("T", "xent"))
 	registerNew("SparseSoftmaxCrossEntropyWithLogits", func(c *kernel.Construction) (compute, error) {
 		return sparseCrossEntropy("sparsexent_" + suffixes[c.Attrs.Type("T")] + "_" + suffixes[c.Attrs.Type("Tlabels")]), nil
 	}, withKernel("T", "xent"), kernel.OfType("Tlabels", tensor.Int32, tensor.Int64))

@@ -17,9 +17,9 @@ type compute func(ctx *kernel.Context, d *device.Device) error
 // errDetour makes the CPU's kernel compute instead.
 var errDetour = kernel.ErrDetour
 
-// registerOp registers a kernel without state for the given types.
-func registerOp(op string, f compute, types ...kernel.Constraint) {
-	registerNew(op, func(*kernel.Construction) (compute, error) { return f, nil }, types...)
+// registerOp registers a kernel without attributes.
+func registerOp(op string, f compute) {
+	registerNew(op, func(*kernel.Construction) (compute, error) { return f, nil })
 }
 
 // registerNew registers a kernel. n reads the attributes. If it returns errDetour, the CPU

@@ -25,7 +25,7 @@ func init() {
 	for op, name := range map[string]string{"Cumsum": "cumsum", "Cumprod": "cumprod"} {
 		registerNew(op, newScan(name), withKernel("T", name))
 	}
-	registerNew("L2Loss", typed("T", l2Loss), withKernel("T", "sumsquares"))
+	registerNew("L2Loss", typed(l2Loss), withKernel("T", "sumsquares"))
 }
 
 // reduced is a reduction of a tensor: the shape of the result, and the positions of the dimensions
@@ -41,7 +41,7 @@ func reducedBy(shape tensor.Shape, axes *tensor.Tensor, keep bool) (r reduced, o
 	if axes.Rank() > 1 {
 		return r, false
 	}
-	gone := make([]bool, len(shape))
+	gone := make([]bool, len(shape)) //sizedmake:ok dimensions
 	for _, a := range intarg.Values(axes) {
 		i, in := intarg.Axis(a, len(shape))
 		if !in || gone[i] {

@@ -46,7 +46,7 @@ var typeSets = map[string][]tensor.DType{
 
 // typesByKernel are the element types of the kernels, by their names without types.
 var typesByKernel = func() map[string][]tensor.DType {
-	bySuffix := make(map[string]tensor.DType, len(suffixes))
+	bySuffix := make(map[string]tensor.DType, len(suffixes)) //sizedmake:ok the element types
 	for dtype, s := range suffixes {
 		bySuffix[s] = dtype
 	}

@@ -160,6 +160,7 @@ func (c *gpuConv) images(s *conv.Shape, x, filter, y, columns *tensor.Tensor, pl
 		return c.d.LaunchLine("im2col_"+sizeNames[x.DType().Size()], size, columns, x, size, int64(0), w.arg())
 	}
 	switch c.kind {
+	case driver.ConvBackwardFilter: // below
 	case driver.ConvForward:
 		if err := unfold(); err != nil {
 			return err

@@ -24,7 +24,7 @@ func copyOnDevice(d *device.Device, dst *tensor.Tensor, dv View, src *tensor.Ten
 }
 
 func widen(v []int) []int64 {
-	out := make([]int64, len(v))
+	out := make([]int64, len(v)) //sizedmake:ok dimensions
 	for i, n := range v {
 		out[i] = int64(n)
 	}

@@ -266,7 +266,7 @@ func (b *budget) takeSmall(n int64) bool {
 		return true
 	}
 	for end := mono.Nanos() + int64(awaitTime); mono.Nanos() < end; {
-		time.Sleep(awaitPeriod)
+		time.Sleep(awaitPeriod) //nolint:forbidigo // kernels that allocate have no context; at most awaitTime
 		if b.take(n, 0) {
 			return true
 		}

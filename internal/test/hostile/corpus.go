@@ -3,6 +3,7 @@ package hostile
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
@@ -91,7 +92,7 @@ func (g *Generator) addScript(s *kerneltest.Script) {
 			return
 		}
 		if last != "" {
-			inputs = append(inputs, "^"+last)
+			inputs = slices.Concat(inputs, []string{"^" + last})
 		}
 		last = step.Name
 		b.add(step.Name, step.Op, attrs, inputs...)

@@ -11,6 +11,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -136,6 +137,7 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // only then it sees the end of the client
 		<-r.Context().Done()
 		return
+	case None, CutAnswer, Lost: // the request is served
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -154,9 +156,7 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := httptest.NewRecorder()
 	s.next.ServeHTTP(answer, r)
 	if fault == CutAnswer && answer.Body.Len() > 1 {
-		for key, values := range answer.Header() {
-			w.Header()[key] = values
-		}
+		maps.Copy(w.Header(), answer.Header())
 		w.Header().Set("Content-Length", fmt.Sprint(answer.Body.Len()))
 		w.WriteHeader(answer.Code)
 		_, _ = w.Write(answer.Body.Bytes()[:answer.Body.Len()/2])
@@ -188,7 +188,8 @@ func (s *Store) verify(r *http.Request, body []byte) error {
 	}
 	query := strings.Split(r.URL.RawQuery, "&")
 	slices.Sort(query)
-	canonical := r.Method + "\n" + r.URL.EscapedPath() + "\n" + strings.Join(query, "&") + "\n"
+	var canonical strings.Builder
+	canonical.WriteString(r.Method + "\n" + r.URL.EscapedPath() + "\n" + strings.Join(query, "&") + "\n")
 	for name := range strings.SplitSeq(fields["SignedHeaders"], ";") {
 		value := r.Header.Get(name)
 		switch name {
@@ -197,10 +198,10 @@ func (s *Store) verify(r *http.Request, body []byte) error {
 		case "content-length":
 			value = fmt.Sprint(r.ContentLength)
 		}
-		canonical += name + ":" + strings.TrimSpace(value) + "\n"
+		canonical.WriteString(name + ":" + strings.TrimSpace(value) + "\n")
 	}
-	canonical += "\n" + fields["SignedHeaders"] + "\n" + hash
-	sum = sha256.Sum256([]byte(canonical))
+	canonical.WriteString("\n" + fields["SignedHeaders"] + "\n" + hash)
+	sum = sha256.Sum256([]byte(canonical.String()))
 	toSign := "AWS4-HMAC-SHA256\n" + r.Header.Get("X-Amz-Date") + "\n" + strings.Join(scope[1:], "/") + "\n" + hex.EncodeToString(sum[:])
 	key := []byte("AWS4" + secret)
 	for _, part := range append(scope[1:], toSign) {

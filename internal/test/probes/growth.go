@@ -80,17 +80,18 @@ y = LookupTableInsertV2(t, v, k)
 `),
 	// the exports share the columns of the table
 	{name: "grow-table-export", mayPass: true, run: func(c *client) error {
-		text := consecutive(16<<20) + table + "in = LookupTableInsertV2(t, k, k)\n"
+		var text strings.Builder
+		text.WriteString(consecutive(16<<20) + table + "in = LookupTableInsertV2(t, k, k)\n")
 		names, last := make([]string, 30), "in"
 		for i := range names {
 			names[i] = fmt.Sprintf("x%d", i)
 			// one after the other: equal nodes would be merged
-			text += fmt.Sprintf("x%d = LookupTableExportV2(t, ^%s) Tkeys=int64 Tvalues=int64\n", i, last)
+			fmt.Fprintf(&text, "x%d = LookupTableExportV2(t, ^%s) Tkeys=int64 Tvalues=int64\n", i, last)
 			last = names[i]
 		}
 		// a node that takes both outputs of all of them
-		text += "y = IdentityN(" + strings.Join(names, ", ") + ", " + strings.Join(names, ":1, ") + ":1)\n"
-		return c.once(text)
+		text.WriteString("y = IdentityN(" + strings.Join(names, ", ") + ", " + strings.Join(names, ":1, ") + ":1)\n")
+		return c.once(text.String())
 	}},
 	grows("stack-strings", 1, loop("push", listedStrings+`
 size = Const() value=int32[]{-1}
