@@ -1,7 +1,6 @@
 package objectstore
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/weft-ml/weft/status"
@@ -194,7 +194,9 @@ func (c *caller) attempt(ctx context.Context, r *request, done int) (*answer, er
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", r.offset+int64(done), r.offset+int64(len(r.into))-1))
 	}
 	if req.ContentLength = int64(len(r.body)); len(r.body) > 0 {
-		req.Body = io.NopCloser(&watched{bytes.NewReader(r.body), progress})
+		body := &requestBody{b: r.body, progress: progress}
+		defer body.end()
+		req.Body = io.NopCloser(body)
 	}
 	if err := c.authorize(ctx, req, r.body); err != nil {
 		return a, err
@@ -247,6 +249,38 @@ func explainStall(ctx context.Context, err error, limit time.Duration) error {
 		return fmt.Errorf("%w for %v", errStalled, limit)
 	}
 	return err
+}
+
+// requestBody is the body of one attempt. net/http may read the body after it has returned an early
+// answer. The caller reuses the bytes, so reads fail once the attempt has ended.
+type requestBody struct {
+	progress func()
+
+	mu sync.Mutex
+	b  []byte // guarded by mu; what is left
+	// ended is whether the attempt has ended; guarded by mu
+	ended bool
+}
+
+func (r *requestBody) Read(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return 0, io.ErrClosedPipe
+	}
+	if len(r.b) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, r.b)
+	r.b = r.b[n:]
+	r.progress()
+	return n, nil
+}
+
+func (r *requestBody) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
 }
 
 // watched reports progress while it is read.
