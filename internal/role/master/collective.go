@@ -133,8 +133,12 @@ func (s *session) forgetNumbers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.plans {
-		if p.collective != 0 {
-			s.master.Sequences.Forget(p.collective)
+		select {
+		case <-p.ready:
+			if p.collective != 0 {
+				s.master.Sequences.Forget(p.collective)
+			}
+		default: // still being made: none of its steps has a number
 		}
 	}
 }
