@@ -17,6 +17,7 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/gpu/devices"
+	"github.com/weft-ml/weft/internal/inspect/logging"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/task"
 	"github.com/weft-ml/weft/internal/transport/rpc"
@@ -42,6 +43,9 @@ func open(config *pb.ConfigProto, log *slog.Logger) (rpc.Master, func(context.Co
 	gpus, err := devices.Find("")
 	if err != nil {
 		log.Debug("the session has CPU devices only", "reason", err)
+	}
+	if !log.Enabled(context.Background(), slog.LevelDebug) { // the program knows of its own sessions
+		log = slog.New(logging.AtLeast(slog.LevelWarn, log.Handler()))
 	}
 	self := cluster.Task{Job: "localhost"}
 	t, err := task.New(task.Config{

@@ -18,7 +18,7 @@ func (m *Master) CloseSession(ctx context.Context, req *pb.CloseSessionRequest) 
 		return nil, status.Abortedf("Session %s is not found. Possibly, this master has restarted.", req.GetSessionHandle())
 	}
 	s.close(ctx, closedByClient)
-	m.Log.Log(ctx, levelFor(ctx), "closed a session", "session", s.handle)
+	m.Log.Info("closed a session", "session", s.handle)
 	return &pb.CloseSessionResponse{}, nil
 }
 

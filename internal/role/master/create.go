@@ -52,8 +52,7 @@ func (m *Master) CreateSession(ctx context.Context, req *pb.CreateSessionRequest
 		s.close(ctx, closedByClient)
 		return nil, err
 	}
-	m.Log.Log(ctx, levelFor(ctx), "created a session", "session", s.handle, "peer", origin(ctx, s.owner), "nodes", graph.NumNodes(),
-		"tasks", len(s.tasks), "devices", len(s.devices))
+	m.Log.Info("created a session", "session", s.handle, "peer", origin(ctx, s.owner), "nodes", graph.NumNodes(), "tasks", len(s.tasks), "devices", len(s.devices))
 	return &pb.CreateSessionResponse{SessionHandle: s.handle}, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"log/slog"
 
 	"google.golang.org/protobuf/proto"
 
@@ -29,15 +28,6 @@ func origin(ctx context.Context, p *trust.Principal) string {
 		return ip.String()
 	}
 	return "this process"
-}
-
-// levelFor returns the level of messages about the sessions of a request. A program that runs
-// sessions in its own process knows of them.
-func levelFor(ctx context.Context) slog.Level {
-	if trust.FromContext(ctx) == nil && !peer.Address(ctx).IsValid() {
-		return slog.LevelDebug
-	}
-	return slog.LevelInfo
 }
 
 // mayUse reports whether the caller of a request has created the session. An operator may close
