@@ -44,7 +44,8 @@ func open(config *pb.ConfigProto, log *slog.Logger) (rpc.Master, func(context.Co
 	if err != nil {
 		log.Debug("the session has CPU devices only", "reason", err)
 	}
-	if !log.Enabled(context.Background(), slog.LevelDebug) { // the program knows of its own sessions
+	// A program knows of its own sessions.
+	if !log.Enabled(context.Background(), slog.LevelDebug) {
 		log = slog.New(logging.AtLeast(slog.LevelWarn, log.Handler()))
 	}
 	self := cluster.Task{Job: "localhost"}
