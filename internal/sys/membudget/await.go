@@ -18,12 +18,19 @@ const (
 func Await(ctx context.Context) bool { return !process.pressed.Load() || process.await(ctx) }
 
 func (b *budget) await(ctx context.Context) bool {
+	return poll(ctx, func() bool {
+		limit := b.limit.Load()
+		return limit == 0 || b.admit(0, limit-limit/pressShare)
+	})
+}
+
+// poll calls there until it returns true, at most for awaitTime and until ctx ends.
+func poll(ctx context.Context, there func() bool) bool {
 	timer, ticker := time.NewTimer(awaitTime), time.NewTicker(awaitPeriod)
 	defer timer.Stop()
 	defer ticker.Stop()
 	for {
-		limit := b.limit.Load()
-		if limit == 0 || b.admit(0, limit-limit/pressShare) {
+		if there() {
 			return true
 		}
 		select {

@@ -18,6 +18,7 @@
 package membudget
 
 import (
+	"context"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -260,18 +261,10 @@ func (b *budget) take(n, share int64) bool {
 	return b.admit(n, limit)
 }
 
-// takeSmall is take of all of the limit, which waits for memory.
+// takeSmall is take of all of the limit, which waits for memory. Kernels that allocate have no
+// context.
 func (b *budget) takeSmall(n int64) bool {
-	if b.take(n, 0) {
-		return true
-	}
-	for end := mono.Nanos() + int64(awaitTime); mono.Nanos() < end; {
-		time.Sleep(awaitPeriod) //nolint:forbidigo // kernels that allocate have no context; at most awaitTime
-		if b.take(n, 0) {
-			return true
-		}
-	}
-	return false
+	return b.take(n, 0) || poll(context.Background(), func() bool { return b.take(n, 0) })
 }
 
 // admit reads how much memory is in use, and reports whether n bytes more are below the limit,
