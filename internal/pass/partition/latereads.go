@@ -1,10 +1,6 @@
 package partition
 
-import (
-	"slices"
-
-	"github.com/weft-ml/weft/graph"
-)
+import "github.com/weft-ml/weft/graph"
 
 // lateSliceLimit bounds the nodes that are followed to find out what an operand depends on.
 const lateSliceLimit = 256
@@ -94,7 +90,10 @@ func (f *lateReadFinder) arrivesLater(operand, read *graph.Node) bool {
 		for _, in := range n.Inputs() {
 			visit(in.Node)
 		}
-		for _, src := range slices.Concat(n.ControlInputs(), f.waits[n]) {
+		for _, src := range n.ControlInputs() {
+			visit(src)
+		}
+		for _, src := range f.waits[n] {
 			visit(src)
 		}
 	}

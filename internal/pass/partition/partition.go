@@ -59,7 +59,7 @@ func Split(g *graph.Graph, o Options) (map[string]*graph.Graph, error) {
 			return nil, err
 		}
 	}
-	if o.ControlFlow {
+	if o.ControlFlow && len(s.parts) > 1 {
 		s.delayReads(lateReads(g, s.location))
 	}
 	for _, part := range s.parts {
