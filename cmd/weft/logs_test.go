@@ -26,17 +26,7 @@ func TestLogOfTask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() {
-		_, err := s.Fetch(t.Context(), nil, next[0])
-		ended <- err
-	}()
-	var steps []runningStep
-	for len(steps) == 0 {
-		if err := json.Unmarshal([]byte(execute(t, []string{"steps", "-o", "json", target})), &steps); err != nil {
-			t.Fatal(err)
-		}
-	}
+	steps, ended := waitingStep(t, s, next[0], target)
 	if got := execute(t, []string{"log-level", target, "debug"}); got != target+": debug, was info\n" {
 		t.Errorf("got %s", got)
 	}

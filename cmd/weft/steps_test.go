@@ -31,17 +31,7 @@ func TestClusterCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() {
-		_, err := s.Fetch(t.Context(), nil, next[0])
-		ended <- err
-	}()
-	var steps []runningStep
-	for len(steps) == 0 {
-		if err := json.Unmarshal([]byte(execute(t, []string{"steps", "-o", "json", target})), &steps); err != nil {
-			t.Fatal(err)
-		}
-	}
+	steps, ended := waitingStep(t, s, next[0], target)
 	if st := steps[0]; st.Task != "worker/0" || st.Session == "" || st.ID == 0 || len(st.Waits) == 0 {
 		t.Errorf("the step is %+v", st)
 	}
@@ -129,4 +119,22 @@ func TestStatusOfFailures(t *testing.T) {
 	if want := regexp.MustCompile(`\nINVALID_ARGUMENT on ps/0, \d+s ago, step \d+ of session [0-9a-f]{8}… at worker/0, 2 times:\n  the loss : Tensor had NaN values\n`); !want.MatchString(text) {
 		t.Errorf("got\n%s", text)
 	}
+}
+
+// waitingStep starts a step that fetches an output, and waits until the task at target reports it.
+// It returns the steps of the task, and the channel that receives the error of the step.
+func waitingStep(t *testing.T, s *weft.Session, fetch op.Output, target string) ([]runningStep, <-chan error) {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Fetch(t.Context(), nil, fetch)
+		ended <- err
+	}()
+	var steps []runningStep
+	for len(steps) == 0 {
+		if err := json.Unmarshal([]byte(execute(t, []string{"steps", "-o", "json", target})), &steps); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return steps, ended
 }

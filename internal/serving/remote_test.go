@@ -1,7 +1,6 @@
 package serving_test
 
 import (
-	"encoding/json"
 	"io/fs"
 	"net/http"
 	"os"
@@ -65,35 +64,17 @@ func TestRemoteModels(t *testing.T) {
 					}
 				})
 			}
-			available := func(want string) {
-				r.until("version "+want, func() bool {
-					_, body := r.get("/v1/models/m")
-					var list struct {
-						Status []struct{ Version, State string } `json:"model_version_status"`
-					}
-					if json.Unmarshal([]byte(body), &list) != nil {
-						return false
-					}
-					var got []string
-					for _, s := range list.Status {
-						if s.State == "AVAILABLE" {
-							got = append(got, s.Version)
-						}
-					}
-					return strings.Join(got, " ") == want
-				})
-			}
-			available("1")
+			r.available("1")
 			upload(t, base+"/2", "variables/variables.index") // a version that is not complete
 			uploadModel(t, base+"/3")
-			available("3")
+			r.available("3")
 			if _, body := r.get("/v1/models/m/versions/2"); !strings.Contains(body, "Could not find version 2") {
 				t.Errorf("the version that is not complete: %s", body)
 			}
 			if err := (fileio.Files{}).RemoveAll(base + "/3"); err != nil {
 				t.Fatal(err)
 			}
-			available("1")
+			r.available("1")
 			var failed atomic.Int64
 			store.Fail(func(*http.Request) objecttest.Fault {
 				failed.Add(1)

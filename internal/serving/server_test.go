@@ -232,6 +232,27 @@ func TestGRPC(t *testing.T) {
 	}
 }
 
+// available waits until the versions of model m that can be used are the wanted ones, separated by
+// spaces.
+func (r *running) available(want string) {
+	r.until("version "+want, func() bool {
+		_, body := r.get("/v1/models/m")
+		var list struct {
+			Status []struct{ Version, State string } `json:"model_version_status"`
+		}
+		if json.Unmarshal([]byte(body), &list) != nil {
+			return false
+		}
+		var got []string
+		for _, s := range list.Status {
+			if s.State == "AVAILABLE" {
+				got = append(got, s.Version)
+			}
+		}
+		return strings.Join(got, " ") == want
+	})
+}
+
 // Versions come and go while clients send requests. No request fails.
 func TestVersionsUnderLoad(t *testing.T) {
 	r := start(t, nil, 1)
@@ -252,32 +273,14 @@ func TestVersionsUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	available := func(want string) {
-		r.until("version "+want, func() bool {
-			_, body := r.get("/v1/models/m")
-			var list struct {
-				Status []struct{ Version, State string } `json:"model_version_status"`
-			}
-			if json.Unmarshal([]byte(body), &list) != nil {
-				return false
-			}
-			var got []string
-			for _, s := range list.Status {
-				if s.State == "AVAILABLE" {
-					got = append(got, s.Version)
-				}
-			}
-			return strings.Join(got, " ") == want
-		})
-	}
 	put(t, r.base, 2)
-	available("2")
+	r.available("2")
 	put(t, r.base, 3)
-	available("3")
+	r.available("3")
 	if err := os.Rename(filepath.Join(r.base, "3"), filepath.Join(r.base, "gone")); err != nil {
 		t.Fatal(err)
 	}
-	available("2")
+	r.available("2")
 	stop.Store(true)
 	clients.Wait()
 }

@@ -88,7 +88,11 @@ func parseGraph(text string) (*pb.GraphDef, error) {
 
 // step runs nodes of a session.
 func (c *client) step(handle string, options *pb.RunOptions, targets ...string) error {
-	resp, err := c.master.RunStep(c.ctx, &message.RunStepRequest{Session: handle, Targets: targets, Options: options})
+	return outcome(c.master.RunStep(c.ctx, &message.RunStepRequest{Session: handle, Targets: targets, Options: options}))
+}
+
+// outcome returns the error of a step, and gives its tensors back.
+func outcome(resp *message.RunStepResponse, err error) error {
 	if err != nil {
 		return err
 	}

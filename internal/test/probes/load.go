@@ -351,18 +351,6 @@ var loadProbes = []probe{
 	}),
 }
 
-// outcome returns the error of a step, and gives its tensors back.
-func outcome(resp *message.RunStepResponse, err error) error {
-	if err != nil {
-		return err
-	}
-	defer resp.Release()
-	if resp.Err != nil {
-		return resp.Err
-	}
-	return nil
-}
-
 // fetch runs steps that fetch an output.
 func (c *client) fetch(text string, n int, output string) error {
 	handle, err := c.session(text)
