@@ -182,7 +182,8 @@ func (r *roll) end(ctx context.Context, err error) error {
 	root, known := r.failure()
 	if err != nil && known == nil && mayFollow(err) {
 		r.report(ctx, err, r.own)
-		select { // the worker that has failed first may not have told it yet
+		// The error may follow from the failure of another worker, whose entry comes later.
+		select {
 		case <-r.found:
 			root, known = r.failure()
 		case <-time.After(causeWait):
