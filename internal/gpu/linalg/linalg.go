@@ -7,22 +7,15 @@ import (
 
 	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/gpu/driver"
+	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
-// suffixes are the element types in the names of kernels.
-var suffixes = map[tensor.DType]string{
-	tensor.Float16: "f16", tensor.BFloat16: "bf16", tensor.Float32: "f32", tensor.Float64: "f64",
-	tensor.Int8: "i8", tensor.Int16: "i16", tensor.Int32: "i32", tensor.Int64: "i64",
-	tensor.Uint8: "u8", tensor.Uint16: "u16", tensor.Uint32: "u32", tensor.Uint64: "u64",
-	tensor.Bool: "b8",
-}
-
 // Reduce sets out to the reduction of x [a, n, b] along n. The result is divided by count
 // unless that is negative.
 func Reduce(d *device.Device, name string, out, x *tensor.Tensor, a, n, b, count int64) error {
-	suffix := suffixes[x.DType()]
+	suffix := source.TypeName(x.DType())
 	splits := splitsOf(d, a, n, b)
 	if splits == 1 {
 		return reduceOnce(d, name+"_"+suffix, out, x, a, n, b, 1, count)
@@ -44,17 +37,17 @@ func Reduce(d *device.Device, name string, out, x *tensor.Tensor, a, n, b, count
 		second = "sum"
 	}
 	if wide == x.DType() {
-		return reduceOnce(d, second+"_"+suffixes[wide], out, &partial, a, splits, b, 1, count)
+		return reduceOnce(d, second+"_"+source.TypeName(wide), out, &partial, a, splits, b, 1, count)
 	}
 	sum, err := d.Alloc(wide, tensor.Shape{a, b})
 	if err != nil {
 		return err
 	}
 	defer sum.Release()
-	if err := reduceOnce(d, second+"_"+suffixes[wide], &sum, &partial, a, splits, b, 1, count); err != nil {
+	if err := reduceOnce(d, second+"_"+source.TypeName(wide), &sum, &partial, a, splits, b, 1, count); err != nil {
 		return err
 	}
-	return d.LaunchLine("cast_"+suffixes[wide]+"_"+suffix, a*b, out, &sum, a*b)
+	return d.LaunchLine("cast_"+source.TypeName(wide)+"_"+suffix, a*b, out, &sum, a*b)
 }
 
 // splitsOf returns into how many parts the reduced dimension is divided. It depends on sizes and on
@@ -115,7 +108,7 @@ func ownProduct(d *device.Device, c, a, b *tensor.Tensor, p driver.MatMul) error
 	if t := tiles(); t < wanted && p.K >= 512 {
 		splits = min((wanted+t-1)/t, p.K/128, 256)
 	}
-	suffix := suffixes[p.Type]
+	suffix := source.TypeName(p.Type)
 	args := func(out *tensor.Tensor) []any {
 		return []any{out, a, b, int32(p.M), int32(p.N), int32(p.K), ai, ap, bp, bj, int64(p.StrideA), int64(p.StrideB), int32(splits)}
 	}
@@ -149,10 +142,10 @@ func ownProduct(d *device.Device, c, a, b *tensor.Tensor, p driver.MatMul) error
 		return err
 	}
 	defer sum.Release()
-	if err := reduceOnce(d, "sum_"+suffixes[wide], &sum, &partial, batch, int64(splits), cells, 1, -1); err != nil {
+	if err := reduceOnce(d, "sum_"+source.TypeName(wide), &sum, &partial, batch, int64(splits), cells, 1, -1); err != nil {
 		return err
 	}
-	return d.LaunchLine("cast_"+suffixes[wide]+"_"+suffix, batch*cells, c, &sum, batch*cells)
+	return d.LaunchLine("cast_"+source.TypeName(wide)+"_"+suffix, batch*cells, c, &sum, batch*cells)
 }
 
 // inParts computes a batch of products in several launches, of half the rows or half the batch

@@ -8,7 +8,7 @@ package twins
 
 import (
 	"github.com/weft-ml/weft/internal/gpu/hostgpu"
-	"github.com/weft-ml/weft/tensor"
+	"github.com/weft-ml/weft/internal/gpu/source"
 )
 
 // dims is the number of dimensions of a Loop in the kernels' source.
@@ -58,9 +58,4 @@ type float32Bits = uint32
 func register(name string, f func(a *hostgpu.Args)) { hostgpu.RegisterKernel(name, f) }
 
 // dtypes are the element types by their names in the names of kernels.
-var dtypes = map[string]tensor.DType{
-	"f16": tensor.Float16, "bf16": tensor.BFloat16, "f32": tensor.Float32, "f64": tensor.Float64,
-	"i8": tensor.Int8, "i16": tensor.Int16, "i32": tensor.Int32, "i64": tensor.Int64,
-	"u8": tensor.Uint8, "u16": tensor.Uint16, "u32": tensor.Uint32, "u64": tensor.Uint64,
-	"b8": tensor.Bool, "c64": tensor.Complex64, "c128": tensor.Complex128,
-}
+var dtypes = source.TypesByName

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/gpu/device"
+	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -22,7 +23,7 @@ var adapted = map[string]string{
 }
 
 func init() {
-	plain := slices.Collect(maps.Keys(suffixes))
+	plain := slices.Collect(maps.Values(source.TypesByName))
 	for op, attr := range adapted {
 		adapt(op, kernel.OfType(attr, plain...))
 	}
@@ -139,5 +140,5 @@ func adaptLayers() {
 
 // realTypes are the element types that are not complex.
 func realTypes() []tensor.DType {
-	return slices.DeleteFunc(slices.Collect(maps.Keys(suffixes)), tensor.DType.IsComplex)
+	return slices.DeleteFunc(slices.Collect(maps.Values(source.TypesByName)), tensor.DType.IsComplex)
 }

@@ -47,7 +47,7 @@ func init() {
 	registerOp("LogicalOr", binary("logicalor_b8"))
 	for op, name := range map[string]string{"Equal": "equal", "NotEqual": "notequal"} {
 		registerNew(op, func(c *kernel.Construction) (compute, error) {
-			f := binary(name + "_" + suffixes[c.Attrs.Type("T")])
+			f := binary(name + "_" + source.TypeName(c.Attrs.Type("T")))
 			return func(ctx *kernel.Context, d *device.Device) error {
 				if !c.Attrs.Bool("incompatible_shape_error") {
 					if _, err := elementwise.Broadcast(ctx.Input(0).Shape(), ctx.Input(1).Shape()); err != nil {
@@ -62,10 +62,10 @@ func init() {
 		registerNew(op, typed(func(suffix string) compute { return pair(name + "_" + suffix) }), withKernel("T", name))
 	}
 	registerNew("LeakyRelu", func(c *kernel.Construction) (compute, error) {
-		return unary("leaky_"+suffixes[c.Attrs.Type("T")], c.Attrs.Float("alpha")), nil
+		return unary("leaky_"+source.TypeName(c.Attrs.Type("T")), c.Attrs.Float("alpha")), nil
 	}, withKernel("T", "leaky"))
 	registerNew("LeakyReluGrad", func(c *kernel.Construction) (compute, error) {
-		return pair("leakygrad_"+suffixes[c.Attrs.Type("T")], c.Attrs.Float("alpha")), nil
+		return pair("leakygrad_"+source.TypeName(c.Attrs.Type("T")), c.Attrs.Float("alpha")), nil
 	}, withKernel("T", "leakygrad"))
 	for op, name := range map[string]string{"Real": "real", "Imag": "imag", "ComplexAbs": "abs", "Angle": "angle"} {
 		registerNew(op, typed(func(suffix string) compute { return unary(name + "_" + suffix) }),
@@ -81,8 +81,8 @@ func init() {
 // typed returns a constructor for the suffix of the type in attribute T.
 func typed(f func(suffix string) compute) func(*kernel.Construction) (compute, error) {
 	return func(c *kernel.Construction) (compute, error) {
-		suffix, ok := suffixes[c.Attrs.Type("T")]
-		if !ok {
+		suffix := source.TypeName(c.Attrs.Type("T"))
+		if suffix == "" {
 			return nil, errDetour
 		}
 		return f(suffix), nil
@@ -167,7 +167,7 @@ func newCast(c *kernel.Construction) (compute, error) {
 	if src == dst {
 		return func(ctx *kernel.Context, _ *device.Device) error { return ctx.PassInput(0, 0) }, nil
 	}
-	name := "cast_" + suffixes[src] + "_" + suffixes[dst]
+	name := "cast_" + source.TypeName(src) + "_" + source.TypeName(dst)
 	if c.Attrs.Bool("Truncate") && src == tensor.Float32 && dst == tensor.BFloat16 {
 		name = "truncate_f32"
 	}
@@ -250,8 +250,8 @@ func selectV2(ctx *kernel.Context, d *device.Device) error {
 		return errDetour
 	}
 	l, ok := broadcastLoop(shape, c.Shape(), x.Shape(), y.Shape())
-	name, sized := sizeNames[x.DType().Size()]
-	if !ok || !sized {
+	name := source.SizeName(x.DType().Size())
+	if !ok || name == "" {
 		return errDetour
 	}
 	out, err := ctx.Allocate(0, shape)
@@ -266,10 +266,10 @@ func selectV2(ctx *kernel.Context, d *device.Device) error {
 // that selects rows.
 func selectRows(ctx *kernel.Context, d *device.Device) error {
 	c, x, y := ctx.Input(0), ctx.Input(1), ctx.Input(2)
-	name, sized := sizeNames[x.DType().Size()]
+	name := source.SizeName(x.DType().Size())
 	row, stride := int64(1), int32(1)
 	switch {
-	case !x.Shape().Equal(y.Shape()) || !sized:
+	case !x.Shape().Equal(y.Shape()) || name == "":
 		return errDetour
 	case c.Shape().Equal(x.Shape()):
 	case c.Rank() == 0:

@@ -3,6 +3,7 @@ package gpu
 import (
 	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/gpu/linalg"
+	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -16,7 +17,7 @@ func init() {
 	registerNew("LogSoftmax", typed(func(s string) compute { return softmax(s, 1) }), withKernel("T", "softmax"))
 	registerNew("SoftmaxCrossEntropyWithLogits", typed(crossEntropy), withKernel("T", "xent"))
 	registerNew("SparseSoftmaxCrossEntropyWithLogits", func(c *kernel.Construction) (compute, error) {
-		return sparseCrossEntropy("sparsexent_" + suffixes[c.Attrs.Type("T")] + "_" + suffixes[c.Attrs.Type("Tlabels")]), nil
+		return sparseCrossEntropy("sparsexent_" + source.TypeName(c.Attrs.Type("T")) + "_" + source.TypeName(c.Attrs.Type("Tlabels"))), nil
 	}, withKernel("T", "xent"), kernel.OfType("Tlabels", tensor.Int32, tensor.Int64))
 }
 
@@ -35,7 +36,7 @@ func channelsOf(c *kernel.Construction) func(rank int) int {
 }
 
 func newBias(c *kernel.Construction) (compute, error) {
-	name, channels := "bias_"+suffixes[c.Attrs.Type("T")], channelsOf(c)
+	name, channels := "bias_"+source.TypeName(c.Attrs.Type("T")), channelsOf(c)
 	return func(ctx *kernel.Context, d *device.Device) error {
 		x, bias := *ctx.Input(0), *ctx.Input(1)
 		if x.Rank() < 2 || bias.Rank() != 1 || bias.Dim(0) != x.Dim(channels(x.Rank())) || x.NumElements() >= 1<<32 {

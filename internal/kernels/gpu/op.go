@@ -6,7 +6,6 @@ import (
 
 	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/kernel"
-	"github.com/weft-ml/weft/tensor"
 )
 
 // compute queues the work of a node on a device. It returns errDetour, before it has changed
@@ -64,17 +63,6 @@ func (k *deviceKernel) Compute(ctx *kernel.Context) error {
 	}
 	return ctx.OnHost(func() error { return k.detour.Compute(ctx) })
 }
-
-// suffixes are the element types in the names of kernels.
-var suffixes = map[tensor.DType]string{
-	tensor.Float16: "f16", tensor.BFloat16: "bf16", tensor.Float32: "f32", tensor.Float64: "f64",
-	tensor.Int8: "i8", tensor.Int16: "i16", tensor.Int32: "i32", tensor.Int64: "i64",
-	tensor.Uint8: "u8", tensor.Uint16: "u16", tensor.Uint32: "u32", tensor.Uint64: "u64",
-	tensor.Bool: "b8", tensor.Complex64: "c64", tensor.Complex128: "c128",
-}
-
-// sizeNames are the sizes of elements, in bytes, in the names of kernels that copy.
-var sizeNames = map[int]string{1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "c128"}
 
 // launch queues a kernel over n elements. It does nothing for none.
 func launch(d *device.Device, name string, n int64, args ...any) error {

@@ -198,7 +198,7 @@ func TestKernelTypes(t *testing.T) {
 		if len(types) == 0 {
 			t.Errorf("%s has no types", name)
 		}
-		for dtype, s := range suffixes {
+		for s, dtype := range source.TypesByName {
 			has := false
 			for _, form := range []string{"", "_rows", "_i64_rows"} {
 				has = has || source.Find(name+"_"+s+form) != nil

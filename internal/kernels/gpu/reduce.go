@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/gpu/linalg"
+	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/strided"
 	"github.com/weft-ml/weft/kernel"
@@ -135,7 +136,7 @@ func newReduction(name string, mean bool) func(*kernel.Construction) (compute, e
 				return err
 			}
 			n := int64(out.NumElements())
-			return launch(d, "sqrt_"+suffixes[out.DType()], n, out, out, n)
+			return launch(d, "sqrt_"+source.TypeName(out.DType()), n, out, out, n)
 		}, nil
 	}
 }
@@ -155,7 +156,7 @@ func axisOf(t *tensor.Tensor, rank int) (int, bool) {
 
 func newArg(name string) func(*kernel.Construction) (compute, error) {
 	return func(c *kernel.Construction) (compute, error) {
-		name := name + "_" + suffixes[c.Attrs.Type("T")] + "_" + suffixes[c.Attrs.Type("output_type")]
+		name := name + "_" + source.TypeName(c.Attrs.Type("T")) + "_" + source.TypeName(c.Attrs.Type("output_type"))
 		return func(ctx *kernel.Context, d *device.Device) error {
 			x := ctx.Input(0)
 			axis, ok := axisOf(ctx.Input(1), x.Rank())
@@ -177,7 +178,7 @@ func newArg(name string) func(*kernel.Construction) (compute, error) {
 
 func newScan(name string) func(*kernel.Construction) (compute, error) {
 	return func(c *kernel.Construction) (compute, error) {
-		name := name + "_" + suffixes[c.Attrs.Type("T")]
+		name := name + "_" + source.TypeName(c.Attrs.Type("T"))
 		exclusive, reverse := flag(c.Attrs.Bool("exclusive")), flag(c.Attrs.Bool("reverse"))
 		return func(ctx *kernel.Context, d *device.Device) error {
 			x := ctx.Input(0)

@@ -3,6 +3,7 @@ package gpu
 import (
 	"strings"
 
+	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -46,10 +47,6 @@ var typeSets = map[string][]tensor.DType{
 
 // typesByKernel are the element types of the kernels, by their names without types.
 var typesByKernel = func() map[string][]tensor.DType {
-	bySuffix := make(map[string]tensor.DType, len(suffixes)) //sizedmake:ok the element types
-	for dtype, s := range suffixes {
-		bySuffix[s] = dtype
-	}
 	out := make(map[string][]tensor.DType, 1<<7)
 	for types, names := range kernelTypes {
 		var list []tensor.DType
@@ -57,7 +54,7 @@ var typesByKernel = func() map[string][]tensor.DType {
 			if set, ok := typeSets[word]; ok {
 				list = append(list, set...)
 			} else {
-				list = append(list, bySuffix[word])
+				list = append(list, source.TypesByName[word])
 			}
 		}
 		for name := range strings.FieldsSeq(names) {

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/gpu/driver"
 	"github.com/weft-ml/weft/internal/gpu/linalg"
+	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/internal/numeric/conv"
 	"github.com/weft-ml/weft/internal/opkit/strided"
 	"github.com/weft-ml/weft/tensor"
@@ -157,7 +158,7 @@ func (c *gpuConv) images(s *conv.Shape, x, filter, y, columns *tensor.Tensor, pl
 		if plain {
 			return nil
 		}
-		return c.d.LaunchLine("im2col_"+sizeNames[x.DType().Size()], size, columns, x, size, int64(0), w.arg())
+		return c.d.LaunchLine("im2col_"+source.SizeName(x.DType().Size()), size, columns, x, size, int64(0), w.arg())
 	}
 	switch c.kind {
 	case driver.ConvBackwardFilter: // below
@@ -172,7 +173,7 @@ func (c *gpuConv) images(s *conv.Shape, x, filter, y, columns *tensor.Tensor, pl
 			return err
 		}
 		n := int64(x.NumElements())
-		return c.d.LaunchLine("col2im_"+suffixes[x.DType()], n, x, columns, n, w.arg())
+		return c.d.LaunchLine("col2im_"+source.TypeName(x.DType()), n, x, columns, n, w.arg())
 	}
 	if err := unfold(); err != nil {
 		return err
@@ -190,5 +191,5 @@ func (c *gpuConv) images(s *conv.Shape, x, filter, y, columns *tensor.Tensor, pl
 		return err
 	}
 	n := int64(sum.NumElements())
-	return c.d.LaunchLine("add_"+suffixes[sum.DType()], n, filter, filter, &sum, n, int32(1), int32(1))
+	return c.d.LaunchLine("add_"+source.TypeName(sum.DType()), n, filter, filter, &sum, n, int32(1), int32(1))
 }

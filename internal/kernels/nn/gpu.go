@@ -6,17 +6,11 @@ import (
 
 	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/gpu/driver"
+	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/internal/numeric/conv"
 	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/tensor"
-)
-
-// suffixes are the element types in the names of kernels of devices, and sizeNames the sizes of
-// elements in bytes.
-var (
-	suffixes  = map[tensor.DType]string{tensor.Float16: "f16", tensor.BFloat16: "bf16", tensor.Float32: "f32", tensor.Float64: "f64"}
-	sizeNames = map[int]string{2: "u16", 4: "u32", 8: "u64"}
 )
 
 // gpuWindow is the structure Window of the kernels of devices.
@@ -75,7 +69,7 @@ func (a axes) onDevice(out, in *tensor.Tensor, f func(z, x *tensor.Tensor) error
 // kernel's name. The tensors have channels last.
 func depthwiseOnDevice(d *device.Device, form string, s *conv.Shape, out, x, y *tensor.Tensor) error {
 	w, n := windowOf(s), int64(out.NumElements())
-	name := "depthwise_" + suffixes[out.DType()] + form
+	name := "depthwise_" + source.TypeName(out.DType()) + form
 	if form != "_filter" {
 		return d.LaunchLine(name, n, out, x, y, n, w.arg())
 	}
@@ -100,7 +94,7 @@ func (p *pooling) poolOnDevice(d *device.Device, name string, g *grid, out *tens
 
 // poolName returns the name of a kernel for pooling tensors of a type.
 func poolName(kind string, t *tensor.Tensor, form string) string {
-	return kind + "pool_" + suffixes[t.DType()] + form
+	return kind + "pool_" + source.TypeName(t.DType()) + form
 }
 
 // lrnArgs are the last arguments of the kernels of local response normalization.
@@ -113,7 +107,7 @@ func (l *lrn) args(n int64, channels int) []any {
 func columns(d *device.Device, name string, out, x, g, mean, scale *tensor.Tensor, rows, channels, count int64) error {
 	across := (channels + 31) / 32
 	splits := min(max(1, 4*int64(max(2, d.Info().Multiprocessors))/across), max(1, rows/64), 1024)
-	name += "_" + suffixes[x.DType()]
+	name += "_" + source.TypeName(x.DType())
 	items, groups := [3]int{32, 8, 1}, [3]int{int(splits * across), 1, 1}
 	if splits == 1 {
 		return d.Launch(name, groups, items, out, x, g, mean, scale, rows, channels, int32(1), count)
@@ -176,7 +170,7 @@ func (b *batchNorm) onDevice(ctx *kernel.Context, d *device.Device, out *tensor.
 			if b.relu {
 				relu = 1
 			}
-			return d.LaunchLine("normalize_"+suffixes[x.DType()], n, z, x, mean, variance, scale, offset, n, uint32(channels), b.epsilon, relu)
+			return d.LaunchLine("normalize_"+source.TypeName(x.DType()), n, z, x, mean, variance, scale, offset, n, uint32(channels), b.epsilon, relu)
 		})
 		return err
 	})
@@ -216,7 +210,7 @@ func (b *batchNormGrad) onDevice(ctx *kernel.Context, d *device.Device, out, dSc
 		if b.training {
 			frozen = 0
 		}
-		return d.LaunchLine("normgrad_"+suffixes[x.DType()], n, z, &grad, x, mean, variance, scale, dOffset, &dot, n, uint32(channels), rows,
+		return d.LaunchLine("normgrad_"+source.TypeName(x.DType()), n, z, &grad, x, mean, variance, scale, dOffset, &dot, n, uint32(channels), rows,
 			b.epsilon, frozen)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/weft-ml/weft/internal/gpu/device"
+	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
@@ -77,7 +78,7 @@ func newLRN[T tensor.Elem](compute func(l *lrn, z, x []T, channels int)) kernel.
 			}
 			if d := device.Of(out); d != nil {
 				n := int64(out.NumElements())
-				return d.LaunchLine("lrn_"+suffixes[out.DType()], n, append([]any{out, in}, l.args(n, in.Dim(3))...)...)
+				return d.LaunchLine("lrn_"+source.TypeName(out.DType()), n, append([]any{out, in}, l.args(n, in.Dim(3))...)...)
 			}
 			z, x, n := tensor.Values[T](out), tensor.Values[T](in), in.Dim(3)
 			parallel.For(len(z)/n, l.rowsPerBlock(n), func(lo, hi int) { compute(l, z[lo*n:hi*n], x[lo*n:hi*n], n) })
@@ -112,7 +113,7 @@ func newLRNGrad[T tensor.Elem](compute func(l *lrn, z, g, x, y []T, channels int
 			if d := device.Of(out); d != nil {
 				n := int64(out.NumElements())
 				args := append([]any{out, grad, image, result}, l.args(n, grad.Dim(3))...)
-				return d.LaunchLine("lrn_"+suffixes[out.DType()]+"_grad", n, args...)
+				return d.LaunchLine("lrn_"+source.TypeName(out.DType())+"_grad", n, args...)
 			}
 			z, g, x, y := tensor.Values[T](out), tensor.Values[T](grad), tensor.Values[T](image), tensor.Values[T](result)
 			n := grad.Dim(3)

@@ -2,22 +2,17 @@ package random
 
 import (
 	"github.com/weft-ml/weft/internal/gpu/device"
+	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/internal/numeric/philox"
 	"github.com/weft-ml/weft/tensor"
 )
-
-// suffixes are the element types in the names of kernels of devices.
-var suffixes = map[tensor.DType]string{
-	tensor.Float16: "f16", tensor.BFloat16: "bf16", tensor.Float32: "f32", tensor.Float64: "f64",
-	tensor.Int32: "i32", tensor.Int64: "i64", tensor.Uint32: "u32", tensor.Uint64: "u64",
-}
 
 // drawOnDevice queues the drawing of samples in groups of the given size.
 func drawOnDevice(d *device.Device, out *tensor.Tensor, g philox.Generator, group int, name string, more []any) error {
 	low, high := g.Counter()
 	n := int64(out.NumElements())
 	args := append([]any{out, g.Key(), low, high, n}, more...)
-	return d.LaunchLine(name+"_"+suffixes[out.DType()], (n+int64(group)-1)/int64(group), args...)
+	return d.LaunchLine(name+"_"+source.TypeName(out.DType()), (n+int64(group)-1)/int64(group), args...)
 }
 
 // onHost returns the elements of a small tensor that may be in the memory of a device.

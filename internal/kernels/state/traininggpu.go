@@ -4,15 +4,12 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/gpu/device"
+	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
-	"github.com/weft-ml/weft/tensor"
 )
-
-// suffixes are the element types in the names of kernels of devices.
-var suffixes = map[tensor.DType]string{tensor.Float16: "f16", tensor.BFloat16: "bf16", tensor.Float32: "f32", tensor.Float64: "f64"}
 
 // flag returns the attributes of a rule as kernels of devices take them: the boolean attribute
 // in bit 0. Bit 1 is for sparse gradients of FTRL, whose NaN spreads to the variable.
@@ -31,7 +28,7 @@ func (s *step) flag(attrs opdef.Attrs) (flag int32) {
 // onDevice queues the update of variables in the memory of a device. The signs of hyperparameters
 // and the range of indices are not checked there; indices out of range are dropped.
 func (s *step) onDevice(d *device.Device, o *operands, flag int32) error {
-	name := strings.ToLower(s.name) + "_" + suffixes[o.grad.DType()]
+	name := strings.ToLower(s.name) + "_" + source.TypeName(o.grad.DType())
 	if o.indices != nil {
 		name += "_rows"
 	}

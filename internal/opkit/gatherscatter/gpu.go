@@ -13,19 +13,11 @@ import (
 // out of range for the host: a gather returns zeros for such indices, and a scatter drops them, as
 // TensorFlow does on a GPU. Errors of the device are panics, and so errors of the step.
 
-// Names of element types and of sizes, in bytes, in the names of kernels.
-var (
-	sizeNames = map[int]string{1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "c128"}
-	typeNames = map[tensor.DType]string{
-		tensor.Float16: "f16", tensor.BFloat16: "bf16", tensor.Float32: "f32", tensor.Float64: "f64",
-		tensor.Int8: "i8", tensor.Int16: "i16", tensor.Int32: "i32", tensor.Int64: "i64",
-		tensor.Uint8: "u8", tensor.Uint16: "u16", tensor.Uint32: "u32", tensor.Uint64: "u64",
-	}
-	scatters = map[elementwise.Op]string{
-		elementwise.Add: "scatteradd_", elementwise.Sub: "scattersub_", elementwise.Mul: "scattermul_", elementwise.Div: "scatterdiv_",
-		elementwise.Min: "scattermin_", elementwise.Max: "scattermax_",
-	}
-)
+// scatters are the first parts of the names of kernels, by their operation.
+var scatters = map[elementwise.Op]string{
+	elementwise.Add: "scatteradd_", elementwise.Sub: "scattersub_", elementwise.Mul: "scattermul_", elementwise.Div: "scatterdiv_",
+	elementwise.Min: "scattermin_", elementwise.Max: "scattermax_",
+}
 
 func must(d *device.Device, err error) {
 	if err != nil {
@@ -45,13 +37,13 @@ func vectorsOnDevice(d *device.Device, indices *tensor.Tensor, dims tensor.Shape
 		return List{indices: list}
 	}
 	l := source.Loop{Sizes: dims}
-	must(d, d.LaunchLine("flatten_"+typeNames[indices.DType()], n, &list, indices, n, int32(len(dims)), l.Arg()))
+	must(d, d.LaunchLine("flatten_"+source.TypeName(indices.DType()), n, &list, indices, n, int32(len(dims)), l.Arg()))
 	return List{indices: list}
 }
 
 func gatherOnDevice(d *device.Device, dst, src *tensor.Tensor, l List, g Layout) {
-	n, index := int64(dst.NumElements()), "_"+typeNames[l.indices.DType()]
-	size := sizeNames[dst.DType().Size()]
+	n, index := int64(dst.NumElements()), "_"+source.TypeName(l.indices.DType())
+	size := source.SizeName(dst.DType().Size())
 	outer, limit, width, count := int64(g.Outer), int64(g.Rows), int64(g.Width), int64(l.indices.NumElements())
 	if g.Share == 0 || g.Share == g.Outer {
 		must(d, d.LaunchLine("gather_"+size+index, n, dst, src, &l.indices, outer, limit, count, width))
@@ -63,9 +55,9 @@ func gatherOnDevice(d *device.Device, dst, src *tensor.Tensor, l List, g Layout)
 
 func scatterOnDevice(op elementwise.Op, d *device.Device, dst, updates *tensor.Tensor, l List, width int64) {
 	n, limit := int64(l.indices.NumElements()), int64(dst.NumElements())/width
-	name := scatters[op] + typeNames[dst.DType()]
+	name := scatters[op] + source.TypeName(dst.DType())
 	if op == elementwise.Assign {
-		name = "scatter_" + sizeNames[dst.DType().Size()]
+		name = "scatter_" + source.SizeName(dst.DType().Size())
 	}
 	stride := int32(1)
 	if updates.NumElements() == 1 && n*width != 1 {
@@ -99,7 +91,7 @@ func Sort(d *device.Device, indices *tensor.Tensor, limit int64) (tensor.Tensor,
 }
 
 func sortKeys(d *device.Device, keys, indices *tensor.Tensor, n, padded, limit int64) error {
-	if err := d.LaunchLine("keys_"+typeNames[indices.DType()], padded, keys, indices, n, padded, limit); err != nil {
+	if err := d.LaunchLine("keys_"+source.TypeName(indices.DType()), padded, keys, indices, n, padded, limit); err != nil {
 		return err
 	}
 	blocks := func(from, to int64) error {

@@ -8,9 +8,6 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// sizeNames are the sizes of elements, in bytes, in the names of kernels.
-var sizeNames = map[int]string{1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "c128"}
-
 // copyOnDevice queues a copy between tensors in the memory of a device. An error of the device is a
 // panic, and so an error of the step.
 func copyOnDevice(d *device.Device, dst *tensor.Tensor, dv View, src *tensor.Tensor, sv View) {
@@ -44,13 +41,13 @@ func copyLoop(d *device.Device, dst, src *tensor.Tensor, shape, to, from []int64
 	size := dst.DType().Size()
 	if batch, rows, cols, ok := transposition(&l); ok && dstAt == 0 && srcAt == 0 {
 		tiles := batch * ((rows + 31) / 32) * ((cols + 31) / 32)
-		return d.Launch("transpose_"+sizeNames[size], [3]int{int(min(tiles, 1<<20)), 1, 1}, [3]int{32, 8, 1}, dst, src, batch, rows, cols)
+		return d.Launch("transpose_"+source.SizeName(size), [3]int{int(min(tiles, 1<<20)), 1, 1}, [3]int{32, 8, 1}, dst, src, batch, rows, cols)
 	}
 	for size < 16 && doubles(&l, &dstAt, &srcAt) {
 		size *= 2
 	}
 	n := l.Len()
-	return d.LaunchLine("strided_"+sizeNames[size], n, dst, src, n, dstAt, srcAt, l.Arg())
+	return d.LaunchLine("strided_"+source.SizeName(size), n, dst, src, n, dstAt, srcAt, l.Arg())
 }
 
 // doubles makes a copy one of half as many elements of twice the size, if all places allow it.
