@@ -22,6 +22,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/format/objectstore"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/sys/memlimit"
 	"github.com/weft-ml/weft/status"
 )
@@ -99,6 +100,9 @@ func (f Files) Read(path string) ([]byte, error) {
 	if left, known := memlimit.Left(); size >= minChecked && known && size > left {
 		return nil, status.ResourceExhaustedf("%s; the file has %d bytes, and the task has memory for %d", path, size, left)
 	}
+	if size >= minCharged && !membudget.Take(size) {
+		return nil, status.ResourceExhaustedf("%s; out of memory: there is none for the %d bytes of the file", path, size)
+	}
 	b := make([]byte, 0, size+1) // one more byte finds the end of a file without another allocation
 	for {
 		if len(b) == cap(b) {
@@ -118,6 +122,9 @@ func (f Files) Read(path string) ([]byte, error) {
 // minChecked is the size, in bytes, of the smallest file for which the memory left on the machine
 // is looked at before the file is read. It is that of tensors.
 const minChecked = 64 << 20
+
+// minCharged is the size, in bytes, of the smallest file whose memory the process is asked for.
+const minCharged = 16 << 10
 
 // Write replaces the contents of a file and waits until they are on disk. It creates the folders of
 // the file. After an error an older file is unchanged.

@@ -2,13 +2,13 @@ package record
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
 	"math"
 
 	"github.com/weft-ml/weft/internal/format/crc32c"
+	"github.com/weft-ml/weft/internal/format/unsized"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -16,9 +16,9 @@ import (
 type Reader struct {
 	src    *bufio.Reader // compressed
 	c      Compression
-	r      io.Reader    // decompressed; nil before the first record
-	offset int64        // of the next record in the decompressed file
-	buf    bytes.Buffer // the current record
+	r      io.Reader // decompressed; nil before the first record
+	offset int64     // of the next record in the decompressed file
+	buf    []byte    // the current record
 }
 
 // NewReader returns a reader of the records in r.
@@ -49,13 +49,11 @@ func (r *Reader) Next() ([]byte, error) {
 	if crc32c.Mask(crc32c.Sum(head[:8])) != binary.LittleEndian.Uint32(head[8:]) || length > math.MaxInt64-16 {
 		return nil, status.DataLossf("corrupted record at %d", r.offset)
 	}
-	r.buf.Reset()
-	// CopyN grows the buffer with the input, so a false length allocates no memory
-	if _, err := io.CopyN(&r.buf, r.r, int64(length)+4); err != nil {
+	var err error
+	if r.buf, err = unsized.Exactly(r.buf[:0], r.r, int64(length)+4); err != nil {
 		return nil, r.truncated(err)
 	}
-	b := r.buf.Bytes()
-	body, sum := b[:length], b[length:]
+	body, sum := r.buf[:length], r.buf[length:]
 	if crc32c.Mask(crc32c.Sum(body)) != binary.LittleEndian.Uint32(sum) {
 		return nil, status.DataLossf("corrupted record at %d", r.offset)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/golang/snappy"
 
+	"github.com/weft-ml/weft/internal/format/unsized"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -69,19 +70,19 @@ func (r *snappyReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// block reads the next block. ReadAll grows with the input, so a false size allocates no memory.
+// block reads the next block.
 func (r *snappyReader) block() error {
 	var head [4]byte
 	if _, err := io.ReadFull(r.from, head[:]); err != nil {
 		return err
 	}
 	size := int64(binary.BigEndian.Uint32(head[:]))
-	packed, err := io.ReadAll(io.LimitReader(r.from, size))
+	packed, err := unsized.Exactly(nil, r.from, size)
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
 	if err != nil {
 		return err
-	}
-	if int64(len(packed)) < size {
-		return io.ErrUnexpectedEOF
 	}
 	if n, err := snappy.DecodedLen(packed); err != nil || n > maxBlock {
 		return status.DataLossf("a block of a Snappy file is damaged")

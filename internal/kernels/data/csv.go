@@ -5,8 +5,9 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/format/unsized"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -127,8 +128,8 @@ type csvRecords struct {
 }
 
 func csvOpener(format *csvFormat, header bool) opener {
-	return func(r io.Reader, compression string) (recordReader, error) {
-		from, err := decompress(r, compression)
+	return func(f *fileio.File, compression string) (recordReader, error) {
+		from, err := decompress(f, compression)
 		if err != nil {
 			return nil, err
 		}
@@ -143,22 +144,25 @@ func csvOpener(format *csvFormat, header bool) opener {
 }
 
 func (c csvRecords) record() (string, error) {
-	var all strings.Builder
+	var all []byte
 	for state := betweenFields; ; {
 		b, err := c.ReadByte()
-		if errors.Is(err, io.EOF) && all.Len() > 0 {
-			return all.String(), nil
+		if errors.Is(err, io.EOF) && len(all) > 0 {
+			return unsized.String(all)
 		}
 		if err != nil {
 			return "", err
 		}
 		if state = c.format.step(state, b); state != endOfRecord {
-			all.WriteByte(b)
+			if all, err = unsized.Grow(all); err != nil {
+				return "", err
+			}
+			all = append(all, b)
 			continue
 		}
 		if next, err := c.Peek(1); b == '\r' && err == nil && next[0] == '\n' {
 			_, _ = c.ReadByte() // cannot fail: the byte was peeked
 		}
-		return all.String(), nil
+		return unsized.String(all)
 	}
 }

@@ -3,10 +3,11 @@ package data
 import (
 	"errors"
 	"io"
+	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -20,7 +21,7 @@ func TestCSVRecords(t *testing.T) {
 		{false, true, []string{"h", "a,\"b\nc\"", "\"d\"\"\ne\"", "x\"", "\"\r\"", "", "last"}},
 		{true, false, []string{"a,\"b", "c\"", "\"d\"\"", "e\"", "x\"", "\"", "\"", "", "last"}},
 	} {
-		r, err := csvOpener(&csvFormat{quoted: c.quoted, delim: ','}, c.header)(strings.NewReader(text), "")
+		r, err := csvOpener(&csvFormat{quoted: c.quoted, delim: ','}, c.header)(testFile(t, text), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,9 +40,24 @@ func TestCSVRecords(t *testing.T) {
 			t.Errorf("header %v, quotes %v: %q, want %q", c.header, c.quoted, got, c.want)
 		}
 	}
-	if _, err := csvOpener(&csvFormat{}, true)(strings.NewReader(""), ""); err == nil {
+	if _, err := csvOpener(&csvFormat{}, true)(testFile(t, ""), ""); err == nil {
 		t.Error("a file without a header")
 	}
+}
+
+// testFile returns an open file with a text.
+func testFile(t *testing.T, text string) *fileio.File {
+	var files fileio.Files
+	path := filepath.Join(t.TempDir(), "file")
+	if err := files.Write(path, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := files.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
 }
 
 func TestCSVFields(t *testing.T) {

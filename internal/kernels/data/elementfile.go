@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/record"
+	"github.com/weft-ml/weft/internal/format/unsized"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -158,8 +159,11 @@ func (r *elementReader) bytes() ([]byte, error) {
 	if size > 1<<40 {
 		return nil, r.damaged()
 	}
-	b, err := io.ReadAll(io.LimitReader(r.from, int64(size)))
-	if err != nil || uint64(len(b)) < size {
+	b, err := unsized.Exactly(nil, r.from, int64(size))
+	if status.CodeOf(err) == status.ResourceExhausted {
+		return nil, err
+	}
+	if err != nil {
 		return nil, r.damaged()
 	}
 	return b, nil

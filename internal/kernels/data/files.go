@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/record"
+	"github.com/weft-ml/weft/internal/format/unsized"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -34,7 +35,7 @@ type recordReader interface {
 }
 
 // opener returns a reader of the records in a file's contents.
-type opener func(r io.Reader, compression string) (recordReader, error)
+type opener func(f *fileio.File, compression string) (recordReader, error)
 
 // filesDataset contains the records of files.
 type filesDataset struct {
@@ -225,16 +226,13 @@ func decompress(r io.Reader, compression string) (*bufio.Reader, error) {
 // lines reads the lines of a text without their line ends.
 type lines struct{ *bufio.Reader }
 
-func openLines(r io.Reader, compression string) (recordReader, error) {
-	from, err := decompress(r, compression)
+func openLines(f *fileio.File, compression string) (recordReader, error) {
+	from, err := decompress(f, compression)
 	return lines{from}, err
 }
 
 func (l lines) record() (string, error) {
-	line, err := l.ReadString('\n')
-	if errors.Is(err, io.EOF) && line != "" {
-		err = nil
-	}
+	line, err := unsized.Line(l.Reader)
 	if err != nil {
 		return "", err
 	}
@@ -244,12 +242,15 @@ func (l lines) record() (string, error) {
 // records reads the records of a TFRecord file.
 type records struct{ *record.Reader }
 
-func openRecords(r io.Reader, compression string) (recordReader, error) {
-	from, err := record.NewReader(bufio.NewReaderSize(r, 1<<18), record.Compression(compression))
+func openRecords(f *fileio.File, compression string) (recordReader, error) {
+	from, err := record.NewReader(bufio.NewReaderSize(f, 1<<18), record.Compression(compression))
 	return records{from}, err
 }
 
 func (r records) record() (string, error) {
 	b, err := r.Next()
-	return string(b), err
+	if err != nil {
+		return "", err
+	}
+	return unsized.String(b)
 }

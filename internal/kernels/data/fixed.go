@@ -1,11 +1,12 @@
 package data
 
 import (
+	"bytes"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/format/unsized"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -47,47 +48,69 @@ func newFixed(n *node, ctx *kernel.Context) (dataset, error) {
 			return nil, err
 		}
 	}
-	d.open = func(r io.Reader, compression string) (recordReader, error) {
-		return openFixed(r, compression, v[0], v[1], v[2])
+	d.open = func(f *fileio.File, compression string) (recordReader, error) {
+		return openFixed(f, compression, v[0], v[1], v[2])
 	}
 	return d, nil
 }
 
 // fixed reads fixed-length records between a header and a footer.
 type fixed struct {
-	body []byte
+	in   io.Reader
+	left int64 // bytes of the records that have not been read
 	size int64
+	buf  []byte
 }
 
-func openFixed(r io.Reader, compression string, header, size, footer int64) (recordReader, error) {
-	from, err := decompress(r, compression)
+// openFixed checks the length of the records before the first is read. The length of a compressed
+// file is known once all of it has been decompressed.
+func openFixed(f *fileio.File, compression string, header, size, footer int64) (recordReader, error) {
+	in, err := decompress(f, compression)
 	if err != nil {
 		return nil, err
 	}
-	all, err := io.ReadAll(from)
-	if _, known := errors.AsType[*status.Error](err); known {
-		return nil, err // of the file
-	}
-	if err != nil {
-		return nil, status.DataLossf("cannot read: %v", err)
-	}
-	body := int64(len(all)) - header - footer
-	if body < 0 || body%size != 0 {
-		file := ""
-		if f, ok := r.(*fileio.File); ok {
-			file = fmt.Sprintf(" %q", f.Name())
+	out := &fixed{in: in, size: size}
+	var length int64
+	if compression == "" {
+		if length, err = f.Size(); err != nil {
+			return nil, err
 		}
-		return nil, status.InvalidArgumentf("Excluding the header (%d bytes) and footer (%d bytes), input file%s has body length %d bytes, "+
-			"which is not an exact multiple of the record length (%d bytes).", header, footer, file, body, size)
+	} else {
+		all, err := unsized.All(in)
+		if err != nil {
+			return nil, cannotRead(err)
+		}
+		length, out.in = int64(len(all)), bytes.NewReader(all)
 	}
-	return &fixed{all[header : header+body], size}, nil
+	out.left = length - header - footer
+	if out.left < 0 || out.left%size != 0 {
+		return nil, status.InvalidArgumentf("Excluding the header (%d bytes) and footer (%d bytes), input file %q has body length %d bytes, "+
+			"which is not an exact multiple of the record length (%d bytes).", header, footer, f.Name(), out.left, size)
+	}
+	if _, err := io.CopyN(io.Discard, out.in, header); err != nil {
+		return nil, cannotRead(err)
+	}
+	return out, nil
+}
+
+func cannotRead(err error) error {
+	if _, known := errors.AsType[*status.Error](err); known {
+		return err // of the file
+	}
+	return status.DataLossf("cannot read: %v", err)
 }
 
 func (f *fixed) record() (string, error) {
-	if len(f.body) == 0 {
+	if f.left <= 0 {
 		return "", io.EOF
 	}
-	text := string(f.body[:f.size])
-	f.body = f.body[f.size:]
-	return text, nil
+	var err error
+	if f.buf, err = unsized.Exactly(f.buf[:0], f.in, f.size); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF // the file has become shorter
+		}
+		return "", cannotRead(err)
+	}
+	f.left -= f.size
+	return unsized.String(f.buf)
 }

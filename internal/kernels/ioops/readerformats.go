@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/record"
+	"github.com/weft-ml/weft/internal/format/unsized"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -96,11 +97,11 @@ func openLines(skip int) opener {
 }
 
 func (l *lines) next() (*entry, error) {
-	line, err := l.in.ReadString('\n')
+	line, err := unsized.Line(l.in)
 	switch {
-	case errors.Is(err, io.EOF) && line == "":
+	case errors.Is(err, io.EOF):
 		return nil, io.EOF
-	case err != nil && !errors.Is(err, io.EOF):
+	case err != nil:
 		return nil, fileio.Error(l.path, err)
 	}
 	l.n++
@@ -140,7 +141,8 @@ func (f *framed) next() (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &entry{f.key(at), string(b)}, nil
+	value, err := unsized.String(b)
+	return &entry{f.key(at), value}, err
 }
 
 // sizes describes the layout of a file of fixed-length records, in bytes.
@@ -222,16 +224,13 @@ func (f *fixed) next() (*entry, error) {
 		}
 	}
 	missing := f.record + f.footer - int64(len(f.ahead))
-	more, err := io.ReadAll(io.LimitReader(f.in, missing)) // memory grows with the bytes that exist
-	if err == nil && int64(len(more)) < missing {
-		err = io.EOF
-	}
-	if err != nil {
+	var err error
+	if f.ahead, err = unsized.Exactly(f.ahead, f.in, missing); err != nil {
 		return nil, f.translate(err)
 	}
-	f.ahead = append(f.ahead, more...)
 	f.n++
-	return &entry{f.key(f.n - 1), string(f.ahead[:f.record])}, nil
+	value, err := unsized.String(f.ahead[:f.record])
+	return &entry{f.key(f.n - 1), value}, err
 }
 
 // advance moves to the start of the next record.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/format/unsized"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -128,7 +129,7 @@ func (r *reader) next() error {
 		columns = strings.Split(line, r.delimiter)
 		if len(columns) <= last {
 			return status.InvalidArgumentf("Invalid number of columns in %s line %d (%s) : expected at least %d got %d",
-				r.path, r.lines, line, last+1, len(columns))
+				r.path, r.lines, shortened(line), last+1, len(columns))
 		}
 	}
 	if err := r.keys.add(line, columns, r.lines); err != nil {
@@ -141,15 +142,21 @@ func (r *reader) next() error {
 	return nil
 }
 
+// shortened returns the start of a line for an error.
+func shortened(line string) string {
+	const limit = 1 << 10
+	if len(line) <= limit {
+		return line
+	}
+	return line[:limit] + "..."
+}
+
 // line returns the next line without its terminator.
 func (r *reader) line() (string, error) {
-	line, err := r.in.ReadString('\n')
+	line, err := unsized.Line(r.in)
 	r.meter.MustTake(len(line))
 	r.bytes += int64(len(line))
-	if err != nil && (line == "" || !errors.Is(err, io.EOF)) {
-		if errors.Is(err, io.EOF) {
-			return "", err
-		}
+	if err != nil {
 		return "", err
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"), nil
