@@ -9,13 +9,19 @@ from bench.rows import Group, Row
 from interop import cluster
 
 # The epochs of examples/models/main.go.
-EPOCHS = {"cnn": 8, "charlstm": 10, "text": 6, "widedeep": 8}
+EPOCHS = {
+    "cnn": 8, "resnet": 4, "charlstm": 10, "text": 6, "widedeep": 8, "transformer": 10,
+    "collaborative": 8,
+}
 
 ABOUT = {
     "cnn": "CNN on 4000 images, 8 epochs",
+    "resnet": "ResNet-20 on 1500 images, 4 epochs",
     "charlstm": "LSTM on 2000 sequences, 10 epochs",
     "text": "mean of embeddings on 4000 texts, 6 epochs",
     "widedeep": "wide and deep on 20000 rows, 8 epochs",
+    "transformer": "Transformer on 6000 sequences, 10 epochs",
+    "collaborative": "embeddings for 40000 ratings, 8 epochs",
 }
 
 

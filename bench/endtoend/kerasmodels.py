@@ -80,7 +80,77 @@ def widedeep():
     return model, data(20000), 64, data(2000), 500
 
 
-MODELS = {"cnn": cnn, "charlstm": charlstm, "text": text, "widedeep": widedeep}
+def resnet():
+    def convolution(filters, kernel, stride=1):
+        return L.Conv2D(filters, kernel, stride, padding="same", use_bias=False,
+                        kernel_initializer="he_normal", kernel_regularizer=keras.regularizers.L2(1e-4))
+
+    def block(x, filters, stride, widen):
+        y = L.BatchNormalization(momentum=0.9)(convolution(filters, 3, stride)(x))
+        y = convolution(filters, 3)(L.Activation("relu")(y))
+        y = L.BatchNormalization(momentum=0.9)(y)
+        if widen:
+            x = convolution(filters, 1, stride)(x)
+        return L.Activation("relu")(L.Add()([x, y]))
+
+    image = keras.Input((32, 32, 3))
+    x = L.Conv2D(16, 3, padding="same", use_bias=False, kernel_initializer="he_normal")(image)
+    x = L.Activation("relu")(L.BatchNormalization(momentum=0.9)(x))
+    for stage in range(3):
+        for i in range(3):
+            first = stage > 0 and i == 0
+            x = block(x, 16 << stage, 2 if first else 1, first)
+    model = keras.Model(image, L.Dense(10)(L.GlobalAveragePooling2D()(x)))
+    model.compile(keras.optimizers.Adam(0.003),
+                  keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                  metrics=["sparse_categorical_accuracy"])
+    data = lambda n: (numbers(n, 32, 32, 3), classes(10, n))
+    return model, data(1500), 20, data(200), 100
+
+
+class Positions(L.Layer):
+    """Adds a learned vector for each step of a sequence."""
+
+    def build(self, shape):
+        self.table = self.add_weight(shape=shape[1:])
+
+    def call(self, x):
+        return x + self.table
+
+
+def transformer():
+    tokens = keras.Input((10,), dtype="int32")
+    x = Positions()(L.Embedding(10, 32)(tokens))
+    for _ in range(2):
+        y = L.LayerNormalization()(x)
+        x = L.Add()([x, L.MultiHeadAttention(4, 8)(y, y)])
+        y = L.Dense(64, activation="gelu")(L.LayerNormalization()(x))
+        x = L.Add()([x, L.Dense(32)(y)])
+    model = keras.Model(tokens, L.Dense(10)(L.LayerNormalization()(x)))
+    rate = keras.optimizers.schedules.CosineDecay(0.004, 1880)
+    model.compile(keras.optimizers.Adam(rate, global_clipnorm=1),
+                  keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                  metrics=["sparse_categorical_accuracy"])
+    data = lambda n: (classes(10, n, 10), classes(10, n, 10))
+    return model, data(6000), 32, data(200), 100
+
+
+def collaborative():
+    """In one process: Keras needs no parameter servers for a table of this size."""
+    user, item = keras.Input((), dtype="int32"), keras.Input((), dtype="int32")
+    table = lambda rows, width, x: L.Embedding(rows, width)(x)
+    taste = L.Dot(axes=1)([table(400, 4, user), table(300, 4, item)])
+    model = keras.Model([user, item], L.Add()([taste, table(400, 1, user), table(300, 1, item)]))
+    model.compile(keras.optimizers.Adam(0.02), "mse",
+                  metrics=[keras.metrics.RootMeanSquaredError()])
+    data = lambda n: ([classes(400, n), classes(300, n)], numbers(n))
+    return model, data(40000), 128, data(2000), 500
+
+
+MODELS = {
+    "cnn": cnn, "resnet": resnet, "charlstm": charlstm, "text": text, "widedeep": widedeep,
+    "transformer": transformer, "collaborative": collaborative,
+}
 
 
 def main(name, epochs):
