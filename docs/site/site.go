@@ -107,7 +107,7 @@ func (s *site) add(source string) ([]string, error) {
 	return nil, nil
 }
 
-// addFolder adds a list of the files of a folder, after its README if it has one.
+// addFolder adds the documentation of a Go package, or a list of the files of a folder.
 func (s *site) addFolder(source, name string) ([]string, error) {
 	entries, err := os.ReadDir(name)
 	if err != nil {
@@ -115,6 +115,18 @@ func (s *site) addFolder(source, name string) ([]string, error) {
 	}
 	p := &page{source: source, title: source}
 	var body strings.Builder
+	pkg, err := readPackage(source, name)
+	if err != nil {
+		return nil, err
+	}
+	if pkg != nil {
+		pkg.write()
+		s.pages[source] = &page{
+			source: source, title: "package " + pkg.pkg.Name, body: template.HTML(pkg.body.String()),
+			ids: pkg.ids, links: pkg.links, texts: pkg.texts,
+		}
+		return nil, nil // the list of packages links to all
+	}
 	fmt.Fprintf(&body, "<h1>%s</h1>\n<ul>\n", template.HTMLEscapeString(source))
 	for _, e := range entries {
 		member := path.Join(source, e.Name())
@@ -141,6 +153,8 @@ func url(source string) string {
 	switch {
 	case source == start:
 		return "index.html"
+	case source == ".":
+		return "weft.html"
 	case path.Ext(source) == ".md":
 		return strings.TrimSuffix(source, ".md") + ".html"
 	case path.Ext(source) == ".png" || path.Ext(source) == ".svg":

@@ -29,6 +29,8 @@ func TestDocumentation(t *testing.T) {
 		"docs/dashboard-hang.png":       "PNG",
 		"examples/tutorial.html":        `<a href="tutorial/tutorial_test.go.html">`,
 		"examples/tutorial/doc.go.html": "package tutorial",
+		"nn.html":                       `<h3 id="Model.Predict">func Model.Predict</h3>`,
+		"train.html":                    `href="op.html`,
 		"index.js":                      `"t":"Tutorial: from a constant to a served model"`,
 	} {
 		b, err := os.ReadFile(filepath.Join(out, filepath.FromSlash(file)))

@@ -116,3 +116,30 @@ func TestEnvironment(t *testing.T) {
 	slices.Sort(want)
 	compareRows(t, "Environment", rowsBelow(string(text))["Environment"], slices.Compact(want))
 }
+
+// The page of Go packages has each package with a public API.
+func TestPackages(t *testing.T) {
+	api, err := os.ReadFile("../../../api.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../../docs/reference/go.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(api)) {
+		name, _, _ := strings.Cut(line, ":")
+		link := "[" + name + "](../../" + name + ") |"
+		if name == "weft" {
+			link = "[weft](../..) |"
+		}
+		if !seen[name] && !strings.Contains(string(page), link) {
+			t.Errorf("package %s is not on the page", name)
+		}
+		seen[name] = true
+	}
+	if len(seen) < 20 {
+		t.Errorf("api.txt has %d packages", len(seen))
+	}
+}
