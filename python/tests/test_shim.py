@@ -451,12 +451,12 @@ class Faults(ShimTest):
 
 
 class Flags(ShimTest):
-    def commands(self, flags, address):
+    def commands(self, flags, address, **env):
         """Returns the flags with which a server is started."""
         path = self.write("weft", '#!/bin/sh\necho "$@" >flags\n')
         os.chmod(path, 0o755)
         program = "import tensorflow as tf\ntf.train.Server({'ps': [%r]})" % address
-        self.run_program(program, WEFT_BINARY=path, WEFT_SERVER_FLAGS=flags)
+        self.run_program(program, WEFT_BINARY=path, WEFT_SERVER_FLAGS=flags, **env)
         with open(os.path.join(self.dir, "flags")) as f:
             return f.read().split()
 
@@ -469,13 +469,24 @@ class Flags(ShimTest):
         )
         self.assertEqual(self.commands("--verbose", "ps0:2222")[-2:], ["--grace=0s", "--verbose"])
 
+    def test_log(self):
+        def flags(**env):
+            return [f for f in self.commands("", "ps0:2222", **env) if f.startswith("--log")]
+
+        self.assertEqual(flags(TF_CPP_MIN_LOG_LEVEL="0"), ["--log-format=text"])
+        self.assertEqual(
+            flags(TF_CPP_MIN_LOG_LEVEL="3"), ["--log-format=text", "--log-level=error"]
+        )
+        self.assertEqual(flags(WEFT_LOG_FORMAT="json", WEFT_LOG_LEVEL="info"), [])
+
     def test_session_configuration(self):
         out, status = self.run_program("""
             import re, subprocess, weft_shim
             import tensorflow as tf
             d = tf.train._make_server_def({"ps": ["127.0.0.1:0"]}, None, None, None, 3)
             pipe = subprocess.PIPE
-            p = subprocess.Popen([%r, "server", "--server-def=-"], stdin=pipe, stdout=pipe)
+            command = [%r, "server", "--server-def=-", "--log-level=warn"]
+            p = subprocess.Popen(command, stdin=pipe, stdout=pipe)
             p.stdin.write(d.SerializeToString())
             p.stdin.close()
             print(p.stdout.readline().decode().rpartition(", ")[2])

@@ -132,6 +132,15 @@ def error_class(module):
     return RuntimeError
 
 
+def log_flags():
+    """Returns the flags of a log for people, with the lines that TensorFlow's server would print."""
+    flags = [] if "WEFT_LOG_FORMAT" in os.environ else ["--log-format=text"]
+    level = os.environ.get("TF_CPP_MIN_LOG_LEVEL", "0")
+    if level.isdigit() and level != "0" and "WEFT_LOG_LEVEL" not in os.environ:
+        flags.append("--log-level=" + ("warn" if level == "1" else "error"))
+    return flags
+
+
 def seconds_to_wait():
     return float(os.environ.get("WEFT_SHIM_TIMEOUT") or 60)
 
@@ -226,7 +235,7 @@ class Local(Task):
     def launch(self):
         self.command = [binary(self), "server", "--server-def=-", "--parent=%d" % os.getpid()]
         # Like TensorFlow's, the server does not outlast the program to finish steps of others.
-        self.command += ["--grace=0s"] + self.flags()
+        self.command += log_flags() + ["--grace=0s"] + self.flags()
         # A session of its own, so that Ctrl-C is a matter of the program alone.
         if sys.version_info[0] == 2:
             own = {"preexec_fn": os.setsid}
