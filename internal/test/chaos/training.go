@@ -76,15 +76,28 @@ func (t *training) reset(ctx context.Context) {
 	}
 }
 
+// A sessionCounter counts the sessions of a program, which makes a new one when a task has failed.
+type sessionCounter struct {
+	train.BaseHook
+	sessions *atomic.Int64
+}
+
+// AfterCreateSession implements [train.SessionRunHook].
+func (c *sessionCounter) AfterCreateSession(context.Context, train.Session, *train.Coordinator) error {
+	c.sessions.Add(1)
+	return nil
+}
+
 func (t *training) program(ctx context.Context, worker int) error {
 	chief := worker == 0
 	s, _, step, opt, update := t.model(worker)
+	hooks := []train.SessionRunHook{opt.MakeSessionRunHook(chief)}
 	if chief {
-		t.restores.Add(1)
+		hooks = append(hooks, &sessionCounter{sessions: &t.restores})
 	}
 	sess, err := train.MonitoredTrainingSession(ctx, s, train.TrainingOptions{
 		Master: t.targets[worker], IsChief: chief, CheckpointDir: t.dir, SaveCheckpointSteps: 50,
-		Hooks: []train.SessionRunHook{opt.MakeSessionRunHook(chief)}, SaveSummariesSteps: -1, LogStepCountSteps: -1,
+		Hooks: hooks, SaveSummariesSteps: -1, LogStepCountSteps: -1,
 		SessionOptions: []weft.SessionOption{weft.WithDeviceFilters("/job:ps", fmt.Sprintf("/job:worker/task:%d", worker))},
 		MaxWait:        2 * time.Minute, StopGrace: 10 * time.Second, Logger: t.log,
 	})
