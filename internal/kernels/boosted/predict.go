@@ -1,8 +1,6 @@
 package boosted
 
 import (
-	"slices"
-
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -139,17 +137,8 @@ func newPrediction(first int, run func(*kernel.Context, *prediction) error) kern
 }
 
 // each calls f for every example, on several cores, and returns the first error.
-func (p *prediction) each(f func(example int) error) error {
-	errs := membudget.Make[error](p.batch)
-	parallel.For(p.batch, max(1, 1000/max(1, len(p.trees))), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			errs[i] = f(i)
-		}
-	})
-	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
-		return errs[i]
-	}
-	return nil
+func (p *prediction) each(ctx *kernel.Context, f func(example int) error) error {
+	return parallel.Each(ctx.Context(), p.batch, max(1, 1000/max(1, len(p.trees))), f)
 }
 
 // add adds weight times the logits of a leaf to sum.
@@ -170,7 +159,7 @@ func (p *prediction) logits(ctx *kernel.Context) error {
 		return err
 	}
 	all := tensor.Values[float32](out)
-	return p.each(func(i int) error {
+	return p.each(ctx, func(i int) error {
 		sum := all[i*p.width : (i+1)*p.width]
 		for _, t := range p.trees {
 			n, err := t.descend(0, p.features, i)
@@ -227,7 +216,7 @@ func (p *prediction) continued(ctx *kernel.Context) error {
 		return nil
 	}
 	newTrees, newNodes, all := tensor.Values[int32](treeOut), tensor.Values[int32](nodeOut), tensor.Values[float32](logits)
-	return p.each(func(i int) error {
+	return p.each(ctx, func(i int) error {
 		n, err := p.resume(all[i*p.width:(i+1)*p.width], trees[i], nodes[i], i)
 		newTrees[i], newNodes[i] = last, n
 		return err
@@ -301,7 +290,7 @@ func (p *prediction) paths(ctx *kernel.Context) error {
 		return status.InvalidArgumentf("the ensemble has no trees")
 	}
 	all := tensor.Values[string](out)
-	return p.each(func(i int) error {
+	return p.each(ctx, func(i int) error {
 		text, err := p.path(i)
 		all[i] = text
 		return err

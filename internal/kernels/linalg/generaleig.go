@@ -54,7 +54,7 @@ func newEig[T, C tensor.Elem, S scalar](in element[T, S], out element[C, complex
 			if err != nil {
 				return err
 			}
-			return each(int(batch.NumElements()), sizes, func(i int) error {
+			return each(ctx, int(batch.NumElements()), sizes, func(i int) error {
 				a := newMatrix[complex128](n, n)
 				for j, x := range in.read(tensor.Values[T](ctx.Input(0)), i, n, n).a {
 					a.a[j] = toComplex(x)

@@ -235,7 +235,7 @@ func runStack[T tensor.Elem, S scalar](ctx *kernel.Context, c *kernel.Constructi
 			return err
 		}
 	}
-	return each(int(batch.NumElements()), sizes, func(i int) error {
+	return each(ctx, int(batch.NumElements()), sizes, func(i int) error {
 		in := membudget.Make[matrix[S]](len(sizes))
 		for j, s := range sizes {
 			in[j] = e.read(tensor.Values[T](ctx.Input(j)), i, s.rows, s.cols)
@@ -271,23 +271,12 @@ func analyze(ctx *kernel.Context, n int) (tensor.Shape, []size, error) {
 
 // each calls f for the matrices of a stack, on several cores if they are large enough. It returns
 // the error of the first matrix that fails.
-func each(n int, sizes []size, f func(i int) error) error {
+func each(ctx *kernel.Context, n int, sizes []size, f func(i int) error) error {
 	work := 1
 	for _, s := range sizes {
 		work = max(work, s.rows*s.cols*max(s.rows, s.cols))
 	}
-	errs := membudget.Make[error](n)
-	parallel.For(n, max(1, elementwise.Grain(2)/work), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			errs[i] = f(i)
-		}
-	})
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return parallel.Each(ctx.Context(), n, max(1, elementwise.Grain(2)/work), f)
 }
 
 // square checks that the only input is square.

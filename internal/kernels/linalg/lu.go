@@ -255,7 +255,7 @@ func newLu[T tensor.Elem, S scalar](e element[T, S]) kernel.New {
 		if err != nil {
 			return err
 		}
-		return each(int(batch.NumElements()), sizes, func(i int) error {
+		return each(ctx, int(batch.NumElements()), sizes, func(i int) error {
 			f := factor(e.read(tensor.Values[T](ctx.Input(0)), i, n, n))
 			if f.singular() {
 				return status.InvalidArgumentf("Input is not invertible.")

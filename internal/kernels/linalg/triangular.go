@@ -87,7 +87,7 @@ func newTriangular[T tensor.Elem, S scalar](e element[T, S], banded bool) kernel
 			}
 			atA := elementwise.Offsets(batch, a.Shape()[:a.Rank()-2])
 			atB := elementwise.Offsets(batch, b.Shape()[:b.Rank()-2])
-			return each(len(atA), []size{{n, cols}, {n, n}}, func(i int) error {
+			return each(ctx, len(atA), []size{{n, cols}, {n, n}}, func(i int) error {
 				m := e.read(tensor.Values[T](a), atA[i], rows, n)
 				if banded {
 					m = fromBands(m, lower)

@@ -42,7 +42,7 @@ func main() {
 	seed := flag.Uint64("seed", 1, "seed of the random programs")
 	first := flag.Uint64("first", 0, "number of the first random program")
 	one := flag.Bool("one", false, "run one random program, and print it")
-	dump := flag.Bool("dump", false, "print the stacks of a server that stalls the neighbor of random programs")
+	dump := flag.Bool("dump", false, "print the stacks of a server that stalls the neighbor of random programs, or takes nearly all memory")
 	keep := flag.String("keep", "", "folder for the graphs of random programs that have ended a server")
 	flag.Parse()
 	pattern, err := regexp.Compile(*only)

@@ -109,7 +109,7 @@ func (r *randomRun) batch(ctx context.Context, first uint64) uint64 {
 	watch, endWatch := context.WithCancel(ctx)
 	defer endWatch()
 	if r.dump {
-		go dumpStalled(watch, s, n)
+		go r.dumpStalled(watch, s, n)
 	}
 	last := first + randomBatch
 	if r.only {
@@ -162,11 +162,12 @@ func (r *randomRun) batch(ctx context.Context, first uint64) uint64 {
 }
 
 // dumpStalled makes a server print the stacks of its goroutines and end, when a step of the
-// neighbor takes half of the time that it may.
-func dumpStalled(ctx context.Context, s *server, n *neighbor) {
+// neighbor takes half of the time that it may, or when little of the memory group is left.
+func (r *randomRun) dumpStalled(ctx context.Context, s *server, n *neighbor) {
 	for ctx.Err() == nil && !s.isOver() {
-		pause(ctx, 50*time.Millisecond)
-		if begin := n.begin.Load(); ctx.Err() == nil && time.Since(time.Unix(0, begin)) > neighborStall/2 {
+		pause(ctx, 10*time.Millisecond)
+		stalled := time.Since(time.Unix(0, n.begin.Load())) > neighborStall/2
+		if ctx.Err() == nil && (stalled || s.resident() > r.target.memory/100*93) {
 			_ = s.cmd.Process.Signal(syscall.SIGQUIT) // it may have ended
 			<-s.ended
 			fmt.Fprintln(os.Stdout, s.log.String())
