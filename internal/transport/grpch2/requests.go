@@ -145,6 +145,7 @@ func (c *Call) extendWindow(n int64) {
 
 // startStream serves a call whose method is Streaming from its first frame on.
 func (c *serverConn) startStream(call *Call) {
+	c.in.r.poller.streams = true
 	call.requests = newRequestQueue()
 	call.in.queue = call.requests
 	call.observeStart()

@@ -32,6 +32,10 @@ var waitingCallers atomic.Int32
 //   - The mean wait for the last few reads was below spinLimit.
 //   - At most one caller of the process waits for a response. With eight spinning callers, the p99
 //     of the Go client was 12 ms instead of 5.
+//   - The connection carries no stream of requests. A stream has a goroutine of its own, which has
+//     to be woken anyway. Its client is TensorFlow 2, whose call of a function runs on several
+//     threads: with a busy core it took 600 µs instead of 400 on a machine with two, and its
+//     server 440 µs of processor time instead of 120.
 //   - spin.Until allows it: no goroutine computes, none spins, and no other program wants the core.
 //
 // Only the holder of the read token uses it.
@@ -43,6 +47,7 @@ type spinPoller struct {
 	// whether to run other goroutines before spinning, which wakes a thread; set by readers whose
 	// responses may have made goroutines runnable
 	yieldFirst bool
+	streams    bool // the connection has carried a stream of requests
 }
 
 func (p *spinPoller) init(c net.Conn) {
@@ -69,7 +74,7 @@ func (p *spinPoller) spin() {
 
 // shouldSpin reports whether data is likely to arrive soon and no other caller needs the core.
 func (p *spinPoller) shouldSpin() bool {
-	return p.meanWait < int64(spinLimit) && waitingCallers.Load() <= 1
+	return !p.streams && p.meanWait < int64(spinLimit) && waitingCallers.Load() <= 1
 }
 
 func (p *spinPoller) pollUntilReadable(fd uintptr) bool {

@@ -74,6 +74,11 @@ func TestReadersSpinForQuickPeersOnly(t *testing.T) {
 	if !p.shouldSpin() {
 		t.Error("does not spin for a quick peer")
 	}
+	p.streams = true
+	if p.shouldSpin() {
+		t.Error("spins for a stream")
+	}
+	p.streams = false
 	waitingCallers.Add(2)
 	if p.shouldSpin() {
 		t.Error("spins while two callers wait")
