@@ -1,7 +1,10 @@
 package openapi
 
 import (
+	"fmt"
+	"math"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -174,9 +177,9 @@ func (s *schemas) single(f protoreflect.FieldDescriptor) object {
 	case protoreflect.BytesKind:
 		return object{"type": "string", "format": "byte"}
 	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
-		return object{"type": "string", "format": "int64", "pattern": "^-?[0-9]{1,18}$"}
+		return object{"type": "string", "format": "int64", "pattern": fmt.Sprintf("^(-?%s|%d)$", upTo(math.MaxInt64), math.MinInt64)}
 	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
-		return object{"type": "string", "format": "uint64", "pattern": "^[0-9]{1,19}$"}
+		return object{"type": "string", "format": "uint64", "pattern": "^" + upTo(math.MaxUint64) + "$"}
 	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
 		return object{"type": "integer", "format": "int64", "minimum": 0, "maximum": 4294967295}
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
@@ -187,4 +190,30 @@ func (s *schemas) single(f protoreflect.FieldDescriptor) object {
 		return object{"type": "number", "format": "double"}
 	}
 	return object{}
+}
+
+// upTo returns a regular expression for the decimal numbers from 0 to max: those with fewer digits,
+// those whose first digits are max's and whose next one is smaller, and max.
+func upTo(max uint64) string {
+	digits := strconv.FormatUint(max, 10)
+	var b strings.Builder
+	fmt.Fprintf(&b, "([0-9]{1,%d}", len(digits)-1)
+	for i, d := range digits {
+		first := '0'
+		if i == 0 {
+			first = '1' // numbers with fewer digits are above
+		}
+		if d == first {
+			continue
+		}
+		smaller := string(first)
+		if d-1 > first {
+			smaller = fmt.Sprintf("[%c-%c]", first, d-1)
+		}
+		b.WriteString("|" + digits[:i] + smaller)
+		if rest := len(digits) - i - 1; rest > 0 {
+			fmt.Fprintf(&b, "[0-9]{%d}", rest)
+		}
+	}
+	return b.String() + "|" + digits + ")"
 }
