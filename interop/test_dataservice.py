@@ -42,7 +42,12 @@ class Service:
             )
 
     def start_dispatcher(self):
-        arguments = f"--port={self.dispatcher}", f"--work-dir={self.folder}/journal"
+        workers = ",".join(f"127.0.0.1:{port}" for port in self.workers)  # for static sharding
+        arguments = (
+            f"--port={self.dispatcher}",
+            f"--work-dir={self.folder}/journal",
+            f"--workers={workers}",
+        )
         self.launch("dispatcher", "dispatcher", *arguments, "--worker-timeout=3s")
         cluster_wait(self.dispatcher)
 

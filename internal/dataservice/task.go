@@ -3,6 +3,7 @@ package dataservice
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -102,10 +103,20 @@ func (t *runningTask) take(ctx context.Context) (*datapb.GetElementResponse, err
 // failed answers a request for an element that there is not.
 func (t *runningTask) failed(err error) (*datapb.GetElementResponse, error) {
 	if status.CodeOf(err) != status.OutOfRange {
-		return nil, err
+		return nil, withoutTask(err)
 	}
 	t.worker.ended(t.def.GetTaskId())
 	return &datapb.GetElementResponse{EndOfSequence: true}, nil
+}
+
+// withoutTask returns an error of a session without its first line. That names the task, which is
+// this process for all of them: clients know the worker by its address.
+func withoutTask(err error) error {
+	e := *status.From(err)
+	if first, rest, ok := strings.Cut(e.Message, "\n"); ok && strings.HasPrefix(first, "From /job:") {
+		e.Message = rest
+	}
+	return &e
 }
 
 // compressedName is the type of a variant that holds a compressed element.

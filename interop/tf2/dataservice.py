@@ -5,6 +5,7 @@ Prints "ok" at the end. CHECK as a second argument runs one check alone.
 
 import os
 import sys
+import tempfile
 import threading
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -123,6 +124,46 @@ def coordinated_reads():
     check("coordinated reads", [b - a for a, b in zip(*rows, strict=True)], [1] * 6)
 
 
+def static_sharding():
+    """The elements of each policy, and its errors, as TensorFlow's own service has them."""
+    policies = service.ShardingPolicy
+    with tempfile.TemporaryDirectory() as folder:
+        files = [f"{folder}/{name}" for name in "abcd"]
+        for file in files:
+            with tf.io.TFRecordWriter(file) as w:
+                for i in range(5):
+                    w.write(f"{file[-1]}{i}")
+        records = tf.data.TFRecordDataset(files)
+        by_name = tf.data.Dataset.from_tensor_slices(files).interleave(tf.data.TFRecordDataset)
+        hints = tf.data.experimental.SHARD_HINT
+        for what, dataset, wanted in (
+            ("records", records, {"FILE": 20, "DATA": 20, "FILE_OR_DATA": 20, "HINT": 40, "OFF": 40}),
+            ("files by name", by_name, {"FILE": 20, "DATA": 20, "FILE_OR_DATA": 20, "HINT": 40}),
+            ("pairs of records", records.batch(2), {"FILE": 10, "DATA": 10, "FILE_OR_DATA": 10}),
+            (
+                "a range",
+                tf.data.Dataset.range(10),
+                {"FILE": "unshardable source dataset", "DATA": 10, "FILE_OR_DATA": 10, "HINT": 20},
+            ),
+            (
+                "a range with a hint",
+                tf.data.Dataset.range(10).shard(hints, hints),
+                {"HINT": 10, "DATA": "SHARD_HINT", "OFF": "SHARD_HINT"},
+            ),
+        ):
+            for policy, want in wanted.items():
+                name = f"{what}, sharded by {policy}"
+                try:
+                    got = list(distribute(dataset, policies[policy]).as_numpy_iterator())
+                except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError) as e:
+                    text = e.message.partition("}} ")[2]  # without the client's own node
+                    check(f"{name}: {e}", str(want) in text and "/job:localhost" not in text, True)
+                    continue
+                check(name, len(got), want)
+                if policy in ("FILE", "DATA", "FILE_OR_DATA"):
+                    check(f"different elements of {name}", len({str(x) for x in got}), want)
+
+
 def errors():
     bad = tf.data.Dataset.range(3).map(lambda x: tf.reshape(tf.range(x + 1), [1]))
     try:
@@ -156,6 +197,7 @@ CHECKS = [
     shared_job,
     from_dataset_id,
     coordinated_reads,
+    static_sharding,
     errors,
     training_data,
 ]
