@@ -14,6 +14,7 @@ import tempfile
 
 from interop.cluster import BINARY, ROOT
 from interop.old import releases
+from interop.serving import check
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 POINTS = {"up": [0.5, 1.25], "down": [-0.5, -1.25]}
@@ -107,6 +108,13 @@ def graphs(folder):
     weft(folder, "saved-model", "freeze", "model", "again.pb", "--outputs", "y,dw")
 
 
+def served(cases, release, python, folder):
+    """A model server answers as the release itself."""
+    run(python, "-W", "ignore", f"{ROOT}/interop/serving/write1.py", folder)
+    for name, fault in check.check(folder):
+        cases.report(f"weft serves {name} of {release}", fault)
+
+
 def events(folder):
     tags = {item["tag"]: item["count"] for item in weft(folder, "events", "ls", "events")}
     for tag, count in {"loss": 2, "weights": 1, "digit/image/0": 1, "tone/audio/0": 1}.items():
@@ -132,6 +140,8 @@ def main():
             for case in (checkpoints, saved_model, graphs, events):
                 cases.run(f"weft reads {case.__name__} of {release}", case, theirs)
             read_by(cases, release, python, ours)
+            if release != "0.12":  # writes no models for servers
+                served(cases, release, python, os.path.join(folder, f"models-{release}"))
     print(f"{cases.passed} passed, {cases.failed} failed")
     raise SystemExit(1 if cases.failed else 0)
 

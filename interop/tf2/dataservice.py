@@ -92,7 +92,11 @@ def from_dataset_id():
     spec = service.from_dataset_id("parallel_epochs", DISPATCHER, "twelve").element_spec
     check("the element spec of the dispatcher", spec, dataset.element_spec)
     try:
-        next(iter(service.from_dataset_id("parallel_epochs", DISPATCHER, "none", dataset.element_spec)))
+        next(
+            iter(
+                service.from_dataset_id("parallel_epochs", DISPATCHER, "none", dataset.element_spec)
+            )
+        )
     except tf.errors.NotFoundError:
         return
     raise SystemExit("a dataset that was not registered was found")
@@ -102,11 +106,7 @@ def coordinated_reads():
     consumers = 2
     dataset = tf.data.Dataset.range(1000).repeat()
     iterators = [
-        iter(
-            distribute(
-                dataset, job_name="coordinated", consumer_index=i, num_consumers=consumers
-            )
-        )
+        iter(distribute(dataset, job_name="coordinated", consumer_index=i, num_consumers=consumers))
         for i in range(consumers)
     ]
     rows = [[None] * 6 for _ in range(consumers)]
@@ -137,7 +137,11 @@ def static_sharding():
         by_name = tf.data.Dataset.from_tensor_slices(files).interleave(tf.data.TFRecordDataset)
         hints = tf.data.experimental.SHARD_HINT
         for what, dataset, wanted in (
-            ("records", records, {"FILE": 20, "DATA": 20, "FILE_OR_DATA": 20, "HINT": 40, "OFF": 40}),
+            (
+                "records",
+                records,
+                {"FILE": 20, "DATA": 20, "FILE_OR_DATA": 20, "HINT": 40, "OFF": 40},
+            ),
             ("files by name", by_name, {"FILE": 20, "DATA": 20, "FILE_OR_DATA": 20, "HINT": 40}),
             ("pairs of records", records.batch(2), {"FILE": 10, "DATA": 10, "FILE_OR_DATA": 10}),
             (

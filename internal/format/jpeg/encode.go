@@ -1,5 +1,6 @@
-// Package jpeg writes JPEG files that are identical to those of libjpeg. Unlike image/jpeg it
-// supports chrominance at full resolution, optimized Huffman codes and progressive files.
+// Package jpeg writes JPEG files that are identical to those of libjpeg, and decodes files to the
+// pixels that libjpeg-turbo decodes. image/jpeg rounds differently, and it does not write
+// chrominance at full resolution, optimized Huffman codes and progressive files.
 package jpeg
 
 import "encoding/binary"

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/format/jpeg"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -89,7 +90,7 @@ type decoder struct {
 	channels int // channels of the output; 0 for those of the file
 	dtype    tensor.DType
 	expand   bool // decode all frames of an animation
-	jpeg     jpegOptions
+	jpeg     jpeg.DecodeOptions
 }
 
 func newDecoder(c *kernel.Construction) (kernel.Kernel, error) {
@@ -97,13 +98,14 @@ func newDecoder(c *kernel.Construction) (kernel.Kernel, error) {
 	if d.op == "DecodeImage" {
 		d.expand = c.Attrs.Bool("expand_animations")
 	}
-	d.jpeg = jpegOptions{ratio: 1, fancy: true}
+	d.jpeg = jpeg.DecodeOptions{Ratio: 1, Smooth: true, Fast: true}
 	if d.op == "DecodeJpeg" || d.op == "DecodeAndCropJpeg" {
-		d.jpeg = jpegOptions{ratio: c.Attrs.Int("ratio"), fancy: c.Attrs.Bool("fancy_upscaling")}
-		switch d.jpeg.ratio {
+		d.jpeg.Ratio, d.jpeg.Smooth = c.Attrs.Int("ratio"), c.Attrs.Bool("fancy_upscaling")
+		d.jpeg.Fast = c.Attrs.String("dct_method") != "INTEGER_ACCURATE"
+		switch d.jpeg.Ratio {
 		case 1, 2, 4, 8:
 		default:
-			return nil, status.InvalidArgumentf("ratio must be 1, 2, 4, or 8, got %d", d.jpeg.ratio)
+			return nil, status.InvalidArgumentf("ratio must be 1, 2, 4, or 8, got %d", d.jpeg.Ratio)
 		}
 		switch c.Attrs.String("dct_method") {
 		case "", "INTEGER_FAST", "INTEGER_ACCURATE":

@@ -1,11 +1,10 @@
 package imageops
 
 import (
-	"image"
-	"image/jpeg"
+	"context"
 	"strings"
 
-	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/format/jpeg"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -23,13 +22,6 @@ func init() {
 			return err
 		},
 	}, extractJPEGShape)
-}
-
-// jpegOptions describes how a JPEG image is decoded: reduced by ratio, and with interpolated chroma
-// samples if fancy is set.
-type jpegOptions struct {
-	ratio int
-	fancy bool
 }
 
 // maxPixels bounds the number of decoded elements. It is checked before memory is allocated.
@@ -100,10 +92,7 @@ func (d *decoder) decodeJPEG(ctx *kernel.Context, data string) error {
 	if err != nil {
 		return err
 	}
-	p, ok := readJPEG(data, d.channels, d.jpeg)
-	if ok && window != nil {
-		p, ok = p.crop(window)
-	}
+	p, ok := readJPEG(ctx.Context(), data, d.channels, d.jpeg, window)
 	if !ok {
 		return status.InvalidArgumentf("jpeg::Uncompress failed. Invalid JPEG data or crop window.")
 	}
@@ -137,100 +126,29 @@ func (p *picture) row(x, y int) []uint8 {
 	return p.pix[(y*p.width+x)*p.channels : (y+1)*p.width*p.channels]
 }
 
-// readJPEG decodes an image to 1 or 3 channels, or to its own number of channels if channels is 0.
-func readJPEG(data string, channels int, options jpegOptions) (*picture, bool) {
+// readJPEG decodes the window [y, x, height, width] of an image, or the whole image, to 1 or 3
+// channels, or to its own number of channels if channels is 0. It reports false if it cannot, or if
+// the image does not contain the window.
+func readJPEG(ctx context.Context, data string, channels int, options jpeg.DecodeOptions, window []int32) (*picture, bool) {
 	h, ok := jpegHeader(data)
-	if !ok || h.height*h.width*h.channels/(options.ratio*options.ratio) >= maxPixels || h.height*h.width >= maxPixels {
+	if !ok || h.height*h.width*h.channels/(options.Ratio*options.Ratio) >= maxPixels || h.height*h.width >= maxPixels {
 		return nil, false
 	}
-	img, err := jpeg.Decode(strings.NewReader(data))
+	if options.Channels = channels; channels == 0 {
+		options.Channels = min(h.channels, 3)
+	}
+	y, rows := 0, (h.height+options.Ratio-1)/options.Ratio
+	if window != nil {
+		if window[0] < 0 || window[1] < 0 || window[2] <= 0 || window[3] <= 0 || int(window[0])+int(window[2]) > rows {
+			return nil, false
+		}
+		y, rows = int(window[0]), int(window[2])
+		options.Left, options.Width = int(window[1]), int(window[3])
+	}
+	p, err := jpeg.Decode(ctx, data, options)
 	if err != nil {
 		return nil, false
 	}
-	if channels == 0 {
-		channels = min(h.channels, 3)
-	}
-	p := &picture{height: h.height, width: h.width, channels: channels}
-	if p.pix = jpegPixels(img, channels, options.fancy); p.pix == nil {
-		return nil, false
-	}
-	return p.shrink(options.ratio), true
-}
-
-func jpegPixels(img image.Image, channels int, fancy bool) []uint8 {
-	size := img.Bounds().Size()
-	out := membudget.MakeCap[uint8](size.X * size.Y * channels)
-	switch img := img.(type) {
-	case *image.Gray:
-		for y := range size.Y {
-			for _, v := range img.Pix[y*img.Stride:][:size.X] {
-				for range channels {
-					out = append(out, v)
-				}
-			}
-		}
-	case *image.YCbCr:
-		return ycbcrPixels(out, img, channels, fancy)
-	case *image.RGBA:
-		if channels == 1 {
-			return nil
-		}
-		for y := range size.Y {
-			row := img.Pix[y*img.Stride:]
-			for x := range size.X {
-				out = append(out, row[4*x:4*x+3]...)
-			}
-		}
-	case *image.CMYK:
-		if channels == 1 {
-			return nil
-		}
-		for y := range size.Y {
-			row := img.Pix[y*img.Stride:]
-			for x := range size.X {
-				for _, ink := range row[4*x : 4*x+3] {
-					out = append(out, uint8((255-int(row[4*x+3]))*(255-int(ink))/255))
-				}
-			}
-		}
-	default:
-		return nil
-	}
-	return out
-}
-
-// shrink returns the picture with each square of ratio by ratio pixels replaced by its mean.
-func (p *picture) shrink(ratio int) *picture {
-	if ratio == 1 {
-		return p
-	}
-	out := &picture{height: (p.height + ratio - 1) / ratio, width: (p.width + ratio - 1) / ratio, channels: p.channels}
-	for y := range out.height {
-		for x := range out.width {
-			for c := range p.channels {
-				sum, n := 0, 0
-				for i := y * ratio; i < min((y+1)*ratio, p.height); i++ {
-					for j := x * ratio; j < min((x+1)*ratio, p.width); j++ {
-						sum, n = sum+int(p.pix[(i*p.width+j)*p.channels+c]), n+1
-					}
-				}
-				out.pix = append(out.pix, uint8((sum+n/2)/n))
-			}
-		}
-	}
-	return out
-}
-
-// crop returns the window [y, x, height, width] of the picture. It reports false if the picture
-// does not contain the window.
-func (p *picture) crop(window []int32) (*picture, bool) {
-	y, x, height, width := int(window[0]), int(window[1]), int(window[2]), int(window[3])
-	if y < 0 || x < 0 || height <= 0 || width <= 0 || y+height > p.height || x+width > p.width {
-		return nil, false
-	}
-	out := &picture{height: height, width: width, channels: p.channels}
-	for i := range height {
-		out.pix = append(out.pix, p.row(x, y+i)[:width*p.channels]...)
-	}
-	return out, true
+	row := p.Width * p.Channels
+	return &picture{height: rows, width: p.Width, channels: p.Channels, pix: p.Pix[y*row : (y+rows)*row]}, true
 }

@@ -94,13 +94,13 @@ func (p *webpPicture) draw(to *picture, x, y int) bool {
 // drawWebP converts a lossy picture. alpha holds its alpha values, or is nil if it is opaque.
 func drawWebP(to *picture, x, y int, img *image.YCbCr, alpha []uint8, stride int) {
 	size := img.Rect.Size()
-	blue := plane{pix: img.Cb, stride: img.CStride, width: (size.X + 1) / 2, height: (size.Y + 1) / 2, across: 2, down: 2}
+	blue := chroma{pix: img.Cb, stride: img.CStride, width: (size.X + 1) / 2, height: (size.Y + 1) / 2}
 	red := blue
 	red.pix = img.Cr
 	cb, cr := membudget.Make[uint8](size.X), membudget.Make[uint8](size.X)
 	for i := range size.Y {
-		blue.expandWebP(cb, i)
-		red.expandWebP(cr, i)
+		blue.expand(cb, i)
+		red.expand(cr, i)
 		row := to.row(x, y+i)
 		for j, v := range img.Y[i*img.YStride:][:size.X] {
 			pixel := row[j*to.channels:][:to.channels]
@@ -116,10 +116,20 @@ func drawWebP(to *picture, x, y int, img *image.YCbCr, alpha []uint8, stride int
 	}
 }
 
-// expandWebP sets out to the samples for row y of the pixels. It weights the four nearest samples
+// chroma holds samples for squares of two by two pixels.
+type chroma struct {
+	pix                   []uint8
+	stride, width, height int
+}
+
+func (c *chroma) row(y int) []uint8 {
+	return c.pix[min(max(y, 0), c.height-1)*c.stride:][:c.width]
+}
+
+// expand sets out to the samples for row y of the pixels. It weights the four nearest samples
 // by 9, 3, 3 and 1 sixteenths, with the rounding of libwebp.
-func (p *plane) expandWebP(out []uint8, y int) {
-	near, far := p.row(y/2), p.row(y/2-1+2*(y%2))
+func (c *chroma) expand(out []uint8, y int) {
+	near, far := c.row(y/2), c.row(y/2-1+2*(y%2))
 	for x := range out {
 		at := x / 2
 		n, v := int(near[at]), int(far[at])

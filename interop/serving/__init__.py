@@ -1,0 +1,1 @@
+"""Model servers with models of TensorFlow: the answers must be those that TensorFlow computed."""
