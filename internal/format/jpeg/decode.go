@@ -100,7 +100,7 @@ func (r *reader) read() error {
 	for {
 		marker, body, err := r.segment()
 		if err != nil {
-			if err == errShort && r.complete() {
+			if errors.Is(err, errShort) && r.complete() {
 				return nil
 			}
 			return err
@@ -209,9 +209,9 @@ func (r *reader) readCodes(body string) error {
 			return errInvalid
 		}
 		var h huffman
-		n := copy(h.counts[:], body[1:17])
-		for n = 0; n < 16; n++ {
-			h.symbols = append(h.symbols, make([]byte, h.counts[n])...)
+		copy(h.counts[:], body[1:17])
+		for _, n := range h.counts {
+			h.symbols = append(h.symbols, make([]byte, n)...)
 		}
 		if len(h.symbols) > 256 || copy(h.symbols, body[17:]) < len(h.symbols) {
 			return errInvalid

@@ -121,11 +121,10 @@ func (r *reader) row(out []uint8, all []*resampled, kind colors, x int) []uint8 
 		if kind == luma || kind == ycck {
 			a, b, c = toRGB(int32(v), int32(b)-level, int32(c)-level)
 		}
-		switch kind {
-		case ycck: // The colors are the inverse of inks.
+		if kind == ycck { // The colors are the inverse of inks.
 			a, b, c = ^a, ^b, ^c
-			fallthrough
-		case cmyk:
+		}
+		if kind == cmyk || kind == ycck {
 			k := int(all[3].line[x+i])
 			if r.adobe < 0 { // inks, not their inverse
 				k, a, b, c = 255-k, ^a, ^b, ^c

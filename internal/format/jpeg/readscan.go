@@ -1,5 +1,7 @@
 package jpeg
 
+import "slices"
+
 // scanned holds what a scan has of coefficients: those from first to last in the order of the file,
 // and of those, the bits above low. high is low of the scan before, 0 in the first one.
 type scanned struct{ first, last, high, low int }
@@ -16,13 +18,8 @@ func (r *reader) readScan(body string) error {
 	blocks := 0
 	for c := body[1 : len(body)-3]; len(c) > 0; c = c[2:] {
 		p := r.plane(c[0])
-		if p == nil || c[1]>>4 > 3 || c[1]&15 > 3 {
+		if p == nil || slices.Contains(planes, p) || c[1]>>4 > 3 || c[1]&15 > 3 {
 			return errInvalid
-		}
-		for _, other := range planes {
-			if other == p {
-				return errInvalid
-			}
 		}
 		p.dc, p.ac = int(c[1]>>4), int(c[1]&15)
 		planes, blocks = append(planes, p), blocks+p.across*p.down
