@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -192,18 +193,37 @@ func (r *roll) end(ctx context.Context, err error) error {
 	}
 	r.stop()
 	r.watching.Wait()
-	if err != nil && known != nil && root != r.own {
+	switch {
+	case err != nil && known != nil && (root != r.own || mayFollow(err)):
 		err = known
-	} else {
+	case err != nil && ctx.Err() == nil && mayFollow(err):
+		root, err = r.own, r.naming(err)
+	default:
 		root = r.own
 	}
 	r.report(ctx, err, root)
 	return err
 }
 
+// naming returns err with the task of this worker. The error of a step that the task has cancelled
+// because it ends names neither.
+func (r *roll) naming(err error) error {
+	task := fmt.Sprintf("/job:worker/replica:0/task:%d", r.own)
+	if strings.Contains(err.Error(), task) {
+		return err
+	}
+	return status.Errorf(status.CodeOf(err), "train: a step of worker %d on %s has failed: %w", r.own, task, err)
+}
+
 // mayFollow reports whether an error may follow from the failure of another worker.
 func mayFollow(err error) bool {
 	return status.IsDerived(err) || isPreemption(err) || status.CodeOf(err) == status.Cancelled
+}
+
+// ownTaskEnds reports whether a step was cancelled because the task of this worker closes its
+// sessions. The error of a step that another task has cancelled names that task.
+func ownTaskEnds(err error) bool {
+	return status.CodeOf(err) == status.Cancelled && !strings.Contains(err.Error(), "/task:")
 }
 
 // report puts the last entry into the table, or nothing if worker 0 cannot be reached.
@@ -258,6 +278,8 @@ func (r *roll) watch(ctx context.Context, fail func(error)) {
 		switch {
 		case ctx.Err() != nil:
 			return
+		case err != nil && ownTaskEnds(err):
+			root, err = r.own, r.naming(err)
 		case err != nil:
 			err = status.Errorf(status.CodeOf(err), "train: worker 0, which has the list of the workers, is lost: %w", err)
 		default:

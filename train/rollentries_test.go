@@ -55,3 +55,16 @@ func TestRollJudges(t *testing.T) {
 		})
 	}
 }
+
+// TestRollNamesOwnTask checks the error of a step that the task of a worker has cancelled: it names
+// the task, keeps its code, and is not changed if it names the task already.
+func TestRollNamesOwnTask(t *testing.T) {
+	r := &roll{own: 2}
+	err := r.naming(status.Cancelledf("saving: the step was cancelled"))
+	if want := "/job:worker/replica:0/task:2"; !strings.Contains(err.Error(), want) || status.CodeOf(err) != status.Cancelled {
+		t.Errorf("got %v: %v, want CANCELLED that names %s", status.CodeOf(err), err, want)
+	}
+	if again := r.naming(err); again != err { //nolint:errorlint // the same error, not one that wraps it
+		t.Errorf("got %v, want %v", again, err)
+	}
+}
