@@ -33,6 +33,12 @@ SERVE = """
 """
 
 
+def own_session():
+    """Begins a session in which Ctrl-C interrupts: a shell lets its background jobs ignore it."""
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Program(object):
     """A process that runs a program."""
 
@@ -43,7 +49,7 @@ class Program(object):
             cwd=cwd,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            preexec_fn=os.setsid,
+            preexec_fn=own_session,
         )
 
     def line(self):
