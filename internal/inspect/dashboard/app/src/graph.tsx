@@ -166,6 +166,8 @@ function Details({ m, box, heat, reveal }: { m: Model; box: Box; heat?: Map<stri
   );
 }
 
+// Explorer shows one graph. Graph unmounts it before it loads another, so its state begins anew. An
+// effect that resets the state would run after the drawing is on the page, and undo an early click.
 function Explorer({ graph, recording }: { graph: PlacedGraph; recording?: Recording }) {
   const m = useMemo(() => model(graph), [graph]);
   const heat = useMemo(() => times(recording), [recording]);
@@ -175,10 +177,6 @@ function Explorer({ graph, recording }: { graph: PlacedGraph; recording?: Record
   const [byTime, setByTime] = useState(false);
   const [search, setSearch] = useState("");
   const [warning, setWarning] = useState("");
-  useEffect(() => {
-    setOpen(new Set());
-    setSelected(undefined);
-  }, [m]);
   const tryOpen = (next: Set<string>): boolean => {
     const fits = visible(m.root, next) <= maxBoxes;
     setWarning(fits ? "" : `More than ${maxBoxes} boxes are not drawn: fold a scope first.`);
