@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/status"
@@ -205,10 +206,10 @@ func (r *roll) end(ctx context.Context, err error) error {
 	return err
 }
 
-// naming returns err with the task of this worker. The error of a step that the task has cancelled
-// because it ends names neither.
+// naming returns err with the name of the task of this worker. The error of a step that the task has
+// cancelled because it ends names no task.
 func (r *roll) naming(err error) error {
-	task := fmt.Sprintf("/job:worker/replica:0/task:%d", r.own)
+	task := cluster.Task{Job: "worker", Index: r.own}.String()
 	if strings.Contains(err.Error(), task) {
 		return err
 	}
