@@ -206,14 +206,15 @@ func (r *roll) end(ctx context.Context, err error) error {
 	return err
 }
 
-// naming returns err with the name of the task of this worker. The error of a step that the task has
-// cancelled because it ends names no task.
+// naming returns err with the name of the task of this worker. The error of a step that the task
+// has cancelled because it ends names no task.
 func (r *roll) naming(err error) error {
 	task := cluster.Task{Job: "worker", Index: r.own}.String()
 	if strings.Contains(err.Error(), task) {
 		return err
 	}
-	return status.Errorf(status.CodeOf(err), "train: a step of worker %d on %s has failed: %w", r.own, task, err)
+	return status.Errorf(status.CodeOf(err), "train: a step of worker %d on %s has failed: %w",
+		r.own, task, err)
 }
 
 // mayFollow reports whether an error may follow from the failure of another worker.
