@@ -5,9 +5,11 @@ import (
 	"maps"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/inspect/logging"
+	"github.com/weft-ml/weft/internal/inspect/tracing"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/status"
 )
@@ -39,7 +41,8 @@ func (o targetOption) applyTarget(s *settings) error  { return o(s) }
 type settings struct {
 	config *pb.ConfigProto
 	log    *slog.Logger
-	tls    *TLS // nil for a connection without TLS
+	tls    *TLS            // nil for a connection without TLS
+	tracer *tracing.Tracer // nil for none
 }
 
 func newSettings() *settings {
@@ -120,6 +123,16 @@ func WithNetwork() TargetOption {
 		}
 		c.RpcOptions.UseRpcForInprocessMaster = true
 	}))
+}
+
+// WithTracerProvider makes spans for OpenTelemetry of the calls to the server: children of the span
+// in the context of a call, which the server learns in W3C Trace Context. A call without a span in
+// its context has none.
+func WithTracerProvider(p trace.TracerProvider) TargetOption {
+	return targetOption(func(s *settings) error {
+		s.tracer = tracing.New(p)
+		return nil
+	})
 }
 
 // WithLogger sets the logger for warnings, such as those about a target that is not up yet. Without

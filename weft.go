@@ -52,6 +52,9 @@ func connect(target string, set *settings) (rpc.Master, func(context.Context), e
 	if err != nil {
 		return nil, nil, err
 	}
+	if set.tracer != nil {
+		conn.Trace(set.tracer)
+	}
 	return rpc.NewMasterClient(conn, target), func(context.Context) { conn.Close() }, nil
 }
 

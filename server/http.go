@@ -31,11 +31,15 @@ func WithHTTP(address string) Option { return func(o *options) { o.http = addres
 func WithREST() Option { return func(o *options) { o.rest = true } }
 
 // newREST returns the handler of sessions over HTTP.
-func (s *Server) newREST(m rpc.Master, o *options) *httpapi.Handler {
-	return &httpapi.Handler{
+func (s *Server) newREST(m rpc.Master, o *options) http.Handler {
+	h := &httpapi.Handler{
 		Master: m, Inspector: s.inspection, Authorize: s.authorizeCall, RequestSize: o.limits.RequestSize, GraphSize: o.limits.GraphSize,
 		Version: buildinfo.Read().Version, Log: s.log,
 	}
+	if o.tracer != nil {
+		return o.tracer.HTTP(h, h.Route)
+	}
+	return h
 }
 
 // authorizeCall returns the context of a call over HTTP, or an error if the client may not make it.

@@ -7,9 +7,12 @@ import (
 	"net/netip"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/inspect/logging"
+	"github.com/weft-ml/weft/internal/inspect/tracing"
 	"github.com/weft-ml/weft/kernel"
 )
 
@@ -44,6 +47,8 @@ type options struct {
 
 	gpu         string  // mode of WithGPU
 	gpuFraction float64 // of the memory of each GPU; 0 for that of the configuration
+
+	tracer *tracing.Tracer // nil for none
 
 	http string // address of HTTP; "" for none
 	rest bool   // sessions over HTTP
@@ -119,6 +124,13 @@ func WithOperations(p *kernel.Policy) Option { return func(o *options) { o.polic
 // WithGracePeriod sets the time that running steps have to end when the context of [Server.Run] has
 // ended. The default is 10 seconds.
 func WithGracePeriod(d time.Duration) Option { return func(o *options) { o.grace = d } }
+
+// WithTracerProvider makes the server make spans for OpenTelemetry of the calls that it serves and
+// makes, of the steps whose master it is, and of the functions of TensorFlow 2 clients. They are
+// children of the spans that clients send in W3C Trace Context.
+func WithTracerProvider(p trace.TracerProvider) Option {
+	return func(o *options) { o.tracer = tracing.New(p) }
+}
 
 // WithLimits replaces [DefaultLimits].
 func WithLimits(l Limits) Option { return func(o *options) { o.limits = l } }

@@ -156,6 +156,11 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 		observer = s.observer
 		s.conns.Observer, s.large.Observer = s.observer.Made(), s.observer.Made()
 	}
+	var tracer observe.Tracer
+	if o.tracer != nil {
+		tracer = o.tracer
+		s.conns.Tracer, s.large.Tracer = o.tracer, o.tracer
+	}
 	s.gate.rest = s.memory.release
 	gpus, err := findGPUs(o.gpu, o.log)
 	if err != nil {
@@ -168,7 +173,7 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 		Task: def.Self(), Cluster: def.Cluster, CPUDevices: def.CPUDevices, Kernels: kernel.Default, Files: files, Policy: o.policy, Quota: s.quota, Connect: s.connect,
 		Lender:          s.lender,
 		Unused:          s.memory.releaseIfLarge,
-		SessionDefaults: defaults, SessionTTL: o.sessionTTL, OrphanTimeout: o.orphanTimeout, Placement: o.placement, Observer: observer, Log: o.log,
+		SessionDefaults: defaults, SessionTTL: o.sessionTTL, OrphanTimeout: o.orphanTimeout, Placement: o.placement, Observer: observer, Tracer: tracer, Log: o.log,
 	})
 	if err != nil {
 		listener.Close()
@@ -213,6 +218,9 @@ func (s *Server) register(o *options) {
 	rpc.RegisterEager(s.rpc, gatedEager{s.task.Eager, s.gate}, s.log)
 	if s.observer != nil {
 		s.rpc.Observer = s.observer.Served()
+	}
+	if o.tracer != nil {
+		s.rpc.Tracer = o.tracer
 	}
 	s.health = rpc.RegisterHealth(s.rpc)
 	rpc.RegisterReflection(s.rpc, s.log)

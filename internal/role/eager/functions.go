@@ -61,7 +61,7 @@ func (c *Context) function(ctx context.Context, op *pb.Operation, args []argumen
 	c.mu.Unlock()
 	call := &call{context: c, op: op, runtime: r, step: -rand.Int64N(1<<62) - 1, args: args}
 	defer call.cleanup()
-	if err := call.execute(ctx); err != nil {
+	if err := call.traced(ctx); err != nil {
 		return nil, inFunction(name, err)
 	}
 	resp := &pb.QueueResponse{Shape: call.shapes, Device: call.devices}
@@ -129,6 +129,18 @@ func inFunction(name string, err error) error {
 	out := *e
 	out.Message = "{{function_node " + name + "}} " + e.Message
 	return &out
+}
+
+// traced executes the function in a span.
+func (f *call) traced(ctx context.Context) error {
+	tracer := f.context.service.Tracer
+	if tracer == nil {
+		return f.execute(ctx)
+	}
+	ctx, end := tracer.FunctionBegan(ctx, f.op.GetName())
+	err := f.execute(ctx)
+	end(err)
+	return err
 }
 
 // execute runs all parts of the function and waits for them.

@@ -31,6 +31,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/worker"
+	"github.com/weft-ml/weft/internal/sys/observe"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -39,7 +40,9 @@ import (
 type Config struct {
 	Worker  *worker.Worker
 	Kernels *kernel.Registry
-	Log     *slog.Logger
+	// Tracer makes spans of functions; may be nil.
+	Tracer observe.Tracer
+	Log    *slog.Logger
 	// Now returns the time, for contexts whose clients have vanished; nil for time.Now.
 	Now func() time.Time
 }

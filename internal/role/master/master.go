@@ -95,7 +95,9 @@ type Config struct {
 	Placement io.Writer
 	// Observer is notified of steps; may be nil.
 	Observer observe.Observer
-	Log      *slog.Logger
+	// Tracer makes spans of steps; may be nil.
+	Tracer observe.Tracer
+	Log    *slog.Logger
 }
 
 const (

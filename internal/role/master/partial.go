@@ -109,6 +109,11 @@ func (s *session) runPartial(ctx context.Context, d deadline, req *message.RunSt
 	for _, name := range req.Fetches {
 		st.keys = append(st.keys, run.plan.fetchKeys[name])
 	}
+	if tracer := s.master.Tracer; tracer != nil {
+		traced, end := tracer.StepBegan(ctx, s.shownHandle(), len(run.plan.partitions))
+		defer func() { end(run.id, err) }()
+		ctx = traced
+	}
 	st.begin(ctx, d)
 	defer st.ctx.Finish()
 	resps, err := st.run(ctx)

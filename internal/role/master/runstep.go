@@ -84,9 +84,21 @@ func (s *session) runStep(ctx context.Context, d deadline, req *message.RunStepR
 	return resp, nil
 }
 
-// traced numbers the step, runs it, records what its options ask for, and makes the tasks forget
-// it.
+// traced runs the step in a span.
 func (st *step) traced(ctx context.Context, d deadline, options *pb.RunOptions) ([]message.NamedTensor, *pb.RunMetadata, error) {
+	tracer := st.session.master.Tracer
+	if tracer == nil {
+		return st.recorded(ctx, d, options)
+	}
+	ctx, end := tracer.StepBegan(ctx, st.session.shownHandle(), len(st.plan.partitions))
+	tensors, metadata, err := st.recorded(ctx, d, options)
+	end(st.id, err)
+	return tensors, metadata, err
+}
+
+// recorded numbers the step, runs it, records what its options ask for, and makes the tasks forget
+// it.
+func (st *step) recorded(ctx context.Context, d deadline, options *pb.RunOptions) ([]message.NamedTensor, *pb.RunMetadata, error) {
 	t, err := newTrace(st.session, st.plan, options)
 	if err != nil {
 		return nil, nil, err

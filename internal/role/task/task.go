@@ -59,7 +59,9 @@ type Config struct {
 	Placement io.Writer
 	// Observer is notified of steps and of the work of devices; may be nil.
 	Observer observe.Observer
-	Log      *slog.Logger
+	// Tracer makes spans of steps; may be nil.
+	Tracer observe.Tracer
+	Log    *slog.Logger
 }
 
 // Task is one task of a cluster.
@@ -105,7 +107,7 @@ func New(cfg Config) (*Task, error) {
 	masterConfig := master.Config{
 		Sequences: sequences,
 		Task:      cfg.Task, Cluster: cfg.Cluster, Workers: own, Kernels: cfg.Kernels, SessionDefaults: cfg.SessionDefaults, SessionTTL: cfg.SessionTTL,
-		Recorder: t.Recorder, Placement: cfg.Placement, Observer: cfg.Observer, Log: cfg.Log, Quota: cfg.Quota, Policy: cfg.Policy,
+		Recorder: t.Recorder, Placement: cfg.Placement, Observer: cfg.Observer, Tracer: cfg.Tracer, Log: cfg.Log, Quota: cfg.Quota, Policy: cfg.Policy,
 	}
 	if cfg.Connect != nil {
 		workerConfig.Peers = own
@@ -114,7 +116,7 @@ func New(cfg Config) (*Task, error) {
 	}
 	t.Worker = worker.New(workerConfig)
 	t.Master = master.New(masterConfig)
-	t.Eager = eager.New(eager.Config{Worker: t.Worker, Kernels: cfg.Kernels, Log: cfg.Log})
+	t.Eager = eager.New(eager.Config{Worker: t.Worker, Kernels: cfg.Kernels, Tracer: cfg.Tracer, Log: cfg.Log})
 	return t, nil
 }
 

@@ -31,6 +31,8 @@ type Client struct {
 	// be set before the first call.
 	Observer CallObserver
 	Peer     string
+	// Tracer makes spans of calls; nil for none. It must be set before the first call.
+	Tracer CallTracer
 
 	calls     callCounters
 	authority string
@@ -197,7 +199,8 @@ func (c *Client) removeConn(conn *clientConn) {
 	c.running.Done()
 }
 
-// A Request describes a call. It must not change before the call has ended.
+// A Request describes a call. It must not change, nor be used for another call, before the call has
+// ended.
 type Request struct {
 	Path         string
 	Data         [][]byte // the message
@@ -207,6 +210,8 @@ type Request struct {
 	MayDelay bool
 	// NewBody returns the memory for a response of size bytes.
 	NewBody func(size int) Body
+
+	traced TraceHeaders // names the span of the call
 }
 
 // A Response is the result of a call.
@@ -231,7 +236,7 @@ const (
 
 // Call makes a call and waits for its response, or for the end of ctx.
 func (c *Client) Call(ctx context.Context, r *Request) Response {
-	end := c.observe(r)
+	end := c.observe(ctx, r)
 	call, resp := c.tryCall(ctx, r)
 	if end != nil {
 		end(call, &resp)

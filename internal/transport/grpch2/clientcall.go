@@ -83,6 +83,7 @@ func (c *clientCall) appendHeaderFrames(b []byte) []byte {
 	if !c.deadline.IsZero() {
 		fields = appendField(fields, "grpc-timeout", formatTimeout(time.Until(c.deadline)))
 	}
+	fields = c.request.traced.append(fields)
 	return appendHeaders(b, c.id, fields, false)
 }
 

@@ -22,7 +22,8 @@ type fields struct {
 	method, path, status  string // pseudo-headers
 	contentType, encoding string
 	timeout, userAgent    string
-	code, text            string  // grpc-status, grpc-message
+	code, text            string // grpc-status, grpc-message
+	traced                TraceHeaders
 	binary                []Field // all fields whose name ends in "-bin", decoded
 	// of the list in bytes, counted as for SETTINGS_MAX_HEADER_LIST_SIZE
 	size int
@@ -95,6 +96,10 @@ func (s *fields) addRegular(f *hpack.HeaderField) {
 		s.code = f.Value
 	case "grpc-message":
 		s.text = f.Value
+	case "traceparent":
+		s.traced.Parent = f.Value
+	case "tracestate":
+		s.traced.State = f.Value
 	default:
 		s.addOther(f)
 	}

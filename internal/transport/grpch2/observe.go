@@ -1,6 +1,7 @@
 package grpch2
 
 import (
+	"context"
 	"encoding/binary"
 	"time"
 
@@ -38,13 +39,17 @@ func (c *Call) observeStart() {
 	}
 }
 
-// observeEnd notifies the observer that a call is answered with a message of size bytes.
-func (c *Call) observeEnd(code uint32, size int64) {
+// observeEnd notifies the observer, and the tracer, that a call is answered.
+func (c *Call) observeEnd(o *Outcome) {
+	if c.endSpan != nil {
+		c.endSpan(o.Code, o.Text)
+	}
 	if c.observed.began == 0 {
 		return
 	}
 	took := time.Duration(mono.Nanos() - c.observed.began)
-	c.conn.server.Observer.CallEnded(c.path, c.caller.Name, code, c.observed.received, c.observed.sent+size, took)
+	sent := c.observed.sent + int64(size(o.Data))
+	c.conn.server.Observer.CallEnded(c.path, c.caller.Name, o.Code, c.observed.received, sent, took)
 }
 
 // size returns the size of a message whose prefix has arrived, in bytes.
@@ -55,16 +60,22 @@ func (m *inboundMessage) size() int64 {
 	return int64(binary.BigEndian.Uint32(m.prefix[1:]))
 }
 
-// observe notifies the observer of a client that a call begins. end reports its end; call is nil if
-// no connection was there for it.
-func (c *Client) observe(r *Request) (end func(call *clientCall, resp *Response)) {
-	o := c.Observer
-	if o == nil {
+// observe notifies the observer and the tracer of a client that a call begins. end reports its end;
+// call is nil if no connection was there for it.
+func (c *Client) observe(ctx context.Context, r *Request) (end func(call *clientCall, resp *Response)) {
+	o, endSpan := c.Observer, c.trace(ctx, r)
+	switch {
+	case o == nil && endSpan == nil:
 		return nil
+	case o == nil:
+		return func(_ *clientCall, resp *Response) { endSpan(resp.Code, resp.Text) }
 	}
 	began := mono.Nanos()
 	o.CallBegan(r.Path, c.Peer)
 	return func(call *clientCall, resp *Response) {
+		if endSpan != nil {
+			endSpan(resp.Code, resp.Text)
+		}
 		received := int64(0)
 		if call != nil && resp.Code == codeOK {
 			received = call.in.size()

@@ -65,6 +65,8 @@ type Server struct {
 	Authorize func(c *Caller, path string) (code uint32, text string)
 	// Observer is notified of calls; nil for none.
 	Observer CallObserver
+	// Tracer makes spans of calls; nil for none.
+	Tracer CallTracer
 	// Limits bound what clients may use. By default, there are none.
 	Limits Limits
 	// IsTaskAddress reports whether a task of the cluster may have an IP address. It is called when
@@ -259,6 +261,8 @@ type Call struct {
 	method   *method
 	path     string
 	observed observed
+	traced   TraceHeaders
+	endSpan  func(code uint32, text string) // nil without a span
 	caller   *Caller
 	ctx      context.Context
 	cancel   context.CancelFunc

@@ -108,7 +108,7 @@ func (c *Call) Reply(o Outcome) error {
 	}
 	c.conn.lastReply.Store(mono.Nanos())
 	c.conn.calls.end(o.Code)
-	c.observeEnd(o.Code, int64(size(o.Data)))
+	c.observeEnd(&o)
 	err := c.conn.out.send(&c.stream, c, data, c.mayDelay)
 	c.conn.removeStream(&c.stream)
 	c.cancel()

@@ -185,7 +185,7 @@ func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 	if err := c.announceWeft(f.userAgent); err != nil {
 		return err
 	}
-	call := &Call{conn: c, encoding: f.encoding, caller: c.identify(f), path: f.path}
+	call := &Call{conn: c, encoding: f.encoding, caller: c.identify(f), path: f.path, traced: f.traced}
 	c.calls.started.Add(1)
 	call.id, call.owner, call.contentLength = id, call, f.contentLength
 	if outcome := call.validate(f); outcome.Code != codeOK {
@@ -352,6 +352,7 @@ func (c *serverConn) startCall(call *Call) error {
 		c.out.mu.Unlock()
 	}
 	call.observeStart()
+	call.traceStart()
 	inline := c.canServeInline(call.method) && !compressed
 	c.server.running.Add(1)
 	c.activeCalls.Add(1)

@@ -17,7 +17,7 @@ func (c *Client) Start(ctx context.Context, r *Request, done func(Response)) {
 	}
 	call := newClientCall(conn, r)
 	call.ctx, call.callback = ctx, done
-	call.observeEnd = c.observe(r)
+	call.observeEnd = c.observe(ctx, r)
 	c.calls.started.Add(1)
 	if ctx.Done() != nil {
 		call.stopCancel = context.AfterFunc(ctx, func() { call.cancel(ctx) })

@@ -103,6 +103,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeError(w, status.NotFoundf("there is no %s", path))
 }
 
+// Route returns the path of the call of a request, with names for what the client selects:
+// "/v1/sessions/{session}". It is "" for other requests.
+func (h *Handler) Route(r *http.Request) string {
+	path := r.URL.EscapedPath()
+	for i := range h.table() {
+		if _, ok := h.ops[i].Match(path); ok {
+			return h.ops[i].Path
+		}
+	}
+	return ""
+}
+
 // describe serves the description and its page.
 func (h *Handler) describe(w http.ResponseWriter, r *http.Request, path string) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -86,6 +86,9 @@ func connect(address string, limiter *ReceiveLimiter, upgrade Upgrade) (*Conn, e
 	return &Conn{address: address, client: client, limiter: limiter}, nil
 }
 
+// Trace makes spans of the calls over a connection. It must be called before the first.
+func (c *Conn) Trace(t grpch2.CallTracer) { c.client.Tracer = t }
+
 // Failure returns the error of the last attempt to connect. It is nil if that succeeded, or if
 // there was none.
 func (c *Conn) Failure() error { return c.client.LastError() }

@@ -20,6 +20,8 @@ type Connections struct {
 	Keepalive grpch2.Keepalive
 	// Observer is notified of calls; nil for none. It must be set before the first use.
 	Observer grpch2.CallObserver
+	// Tracer makes spans of calls; nil for none. It must be set before the first use.
+	Tracer grpch2.CallTracer
 
 	limiter *ReceiveLimiter
 	// Credentials returns the certificates for connections to a task, nil for connections without
@@ -66,6 +68,7 @@ func (c *Connections) To(address string, task cluster.Task) (*Conn, error) {
 		return nil, err
 	}
 	conn.client.Keepalive, conn.client.Observer, conn.client.Peer = c.Keepalive, c.Observer, task.Short()
+	conn.client.Tracer = c.Tracer
 	conn.number = len(c.conns)
 	c.conns[to] = conn
 	return conn, nil

@@ -1,0 +1,169 @@
+// Package tracing makes spans for OpenTelemetry of the calls, steps and functions of a task, so
+// that they appear in the trace of the program that caused them.
+//
+// A span is made of each call that is served and made, of each step at its master, and of each
+// function of a TensorFlow 2 client. Callers and tasks pass the name of their span on with W3C
+// Trace Context (https://www.w3.org/TR/trace-context/), in the metadata of a call. Attributes have
+// the names of OpenTelemetry's semantic conventions.
+//
+// A call without a caller's span begins a trace of its own if a client makes it for its own work.
+// Calls with which tasks and monitoring keep a cluster alive do not: they would be most of all
+// traces.
+package tracing
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/weft-ml/weft/internal/sys/buildinfo"
+	"github.com/weft-ml/weft/internal/sys/observe"
+	"github.com/weft-ml/weft/internal/transport/grpch2"
+	"github.com/weft-ml/weft/status"
+)
+
+// Attributes that OpenTelemetry's conventions have no name for.
+const (
+	keySession  = attribute.Key("weft.session")
+	keyStep     = attribute.Key("weft.step.id")
+	keyTasks    = attribute.Key("weft.step.tasks")
+	keyFunction = attribute.Key("weft.function")
+	keyPeer     = attribute.Key("weft.peer")
+)
+
+// Tracer makes spans. It implements [grpch2.CallTracer] and [observe.Tracer].
+type Tracer struct {
+	tracer     trace.Tracer
+	propagator propagation.TraceContext
+}
+
+var (
+	_ grpch2.CallTracer = (*Tracer)(nil)
+	_ observe.Tracer    = (*Tracer)(nil)
+)
+
+// New returns a tracer whose spans a provider takes.
+func New(p trace.TracerProvider) *Tracer {
+	return &Tracer{tracer: p.Tracer("github.com/weft-ml/weft", trace.WithInstrumentationVersion(buildinfo.Read().Version),
+		trace.WithSchemaURL(semconv.SchemaURL))}
+}
+
+// StepBegan implements [observe.Tracer].
+func (t *Tracer) StepBegan(ctx context.Context, session string, tasks int) (context.Context, func(int64, error)) {
+	ctx, span := t.tracer.Start(ctx, "step", trace.WithAttributes(keySession.String(session), keyTasks.Int(tasks)))
+	return ctx, func(id int64, err error) {
+		span.SetAttributes(keyStep.Int64(id))
+		finish(span, err)
+	}
+}
+
+// FunctionBegan implements [observe.Tracer].
+func (t *Tracer) FunctionBegan(ctx context.Context, name string) (context.Context, func(error)) {
+	ctx, span := t.tracer.Start(ctx, "function", trace.WithAttributes(keyFunction.String(name)))
+	return ctx, func(err error) { finish(span, err) }
+}
+
+// finish ends a span with the outcome of its work.
+func finish(span trace.Span, err error) {
+	if err != nil {
+		span.SetAttributes(semconv.ErrorTypeKey.String(status.CodeOf(err).String()))
+		span.SetStatus(codes.Error, err.Error())
+	}
+	span.End()
+}
+
+// Served implements [grpch2.CallTracer].
+func (t *Tracer) Served(
+	ctx context.Context, method, peer string, from grpch2.TraceHeaders,
+) (context.Context, func(uint32, string)) {
+	if from.Parent != "" {
+		ctx = t.propagator.Extract(ctx, (*headers)(&from))
+	}
+	if !trace.SpanContextFromContext(ctx).IsValid() && !beginsTrace(method) {
+		return ctx, nil
+	}
+	ctx, span := t.tracer.Start(ctx, method[1:], trace.WithSpanKind(trace.SpanKindServer), call(method, peer))
+	return ctx, func(code uint32, text string) { finishCall(span, code, text, faultOfServer(status.Code(code))) }
+}
+
+// Called implements [grpch2.CallTracer].
+func (t *Tracer) Called(ctx context.Context, method, peer string) (to grpch2.TraceHeaders, end func(uint32, string)) {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return to, nil
+	}
+	ctx, span := t.tracer.Start(ctx, method[1:], trace.WithSpanKind(trace.SpanKindClient), call(method, peer))
+	t.propagator.Inject(ctx, (*headers)(&to))
+	return to, func(code uint32, text string) { finishCall(span, code, text, code != 0) }
+}
+
+// call returns the attributes of a call.
+func call(method, peer string) trace.SpanStartEventOption {
+	attributes := []attribute.KeyValue{semconv.RPCSystemNameGRPC, semconv.RPCMethod(method[1:])}
+	if peer != "" {
+		attributes = append(attributes, keyPeer.String(peer))
+	}
+	return trace.WithAttributes(attributes...)
+}
+
+// finishCall ends the span of a call.
+func finishCall(span trace.Span, code uint32, text string, failed bool) {
+	name := status.Code(code).String()
+	span.SetAttributes(semconv.RPCResponseStatusCode(name))
+	if failed {
+		span.SetAttributes(semconv.ErrorTypeKey.String(name))
+		span.SetStatus(codes.Error, text)
+	}
+	span.End()
+}
+
+// faultOfServer reports whether a code is an error of the server, by OpenTelemetry's conventions
+// for gRPC. Other codes are errors of the caller alone.
+func faultOfServer(c status.Code) bool {
+	switch c {
+	case status.Unknown, status.DeadlineExceeded, status.Unimplemented, status.Internal, status.Unavailable, status.DataLoss:
+		return true
+	default:
+		return false
+	}
+}
+
+// quiet are the methods of clients and tasks that begin no trace. A StreamingEnqueue lasts as long
+// as its client: the functions that it calls begin traces.
+var quiet = []string{"/tensorflow.eager.EagerService/KeepAlive", "/tensorflow.eager.EagerService/StreamingEnqueue"}
+
+// beginsTrace reports whether a served call without a caller's span begins a trace: a client made
+// it, or a master that passes no spans on.
+func beginsTrace(method string) bool {
+	switch {
+	case strings.HasPrefix(method, "/tensorflow.WorkerService/"):
+		return strings.HasSuffix(method, "/RunGraph")
+	case strings.HasPrefix(method, "/grpc."), strings.HasPrefix(method, "/weft."):
+		return false
+	}
+	return !slices.Contains(quiet, method)
+}
+
+// headers carries W3C Trace Context for calls. It implements [propagation.TextMapCarrier].
+type headers grpch2.TraceHeaders
+
+func (h *headers) field(key string) *string {
+	switch key {
+	case "traceparent":
+		return &h.Parent
+	case "tracestate":
+		return &h.State
+	}
+	return new(string)
+}
+
+func (h *headers) Get(key string) string { return *h.field(key) }
+
+func (h *headers) Set(key, value string) { *h.field(key) = value }
+
+func (h *headers) Keys() []string { return []string{"traceparent", "tracestate"} }
