@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/inspect/otlp"
+	"github.com/weft-ml/weft/internal/inspect/tracing"
 	"github.com/weft-ml/weft/internal/proto/servingpb"
 	"github.com/weft-ml/weft/internal/serving"
 	"github.com/weft-ml/weft/internal/serving/models"
@@ -233,6 +235,14 @@ func (f *serveFlags) serve(ctx context.Context, cmd *cobra.Command, c serving.Co
 	setSysmonTimerSlack()
 	c.Log = f.log.logger(cmd.ErrOrStderr())
 	c.LoadThreads = max(1, min(c.LoadThreads, runtime.NumCPU()))
+	traces, err := otlp.Start(net.JoinHostPort(f.host, strconv.Itoa(f.port)), c.Log)
+	if err != nil {
+		return usageError{err}
+	}
+	defer traces.Close()
+	if traces != nil {
+		c.Tracer = tracing.New(traces)
+	}
 	if err := f.listen(&c); err != nil {
 		for _, l := range append(c.GRPC, c.HTTP...) {
 			l.Close()

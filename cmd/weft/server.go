@@ -19,6 +19,7 @@ import (
 	"github.com/weft-ml/weft/cmd/weft/internal/settings"
 	"github.com/weft-ml/weft/internal/inspect/logging"
 	"github.com/weft-ml/weft/internal/inspect/metrics"
+	"github.com/weft-ml/weft/internal/inspect/otlp"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/sys/buildinfo"
 	"github.com/weft-ml/weft/internal/sys/codepages"
@@ -264,6 +265,14 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	if f.listen != "" {
 		opts = append(opts, server.WithListen(f.listen))
 	}
+	traces, err := otlp.Start(def.Self().String(), logger)
+	if err != nil {
+		return usageError{err}
+	}
+	defer traces.Close()
+	if traces != nil {
+		opts = append(opts, server.WithTracerProvider(traces))
+	}
 	s, err := server.New(def, opts...)
 	if err != nil {
 		return f.advise(err)
@@ -302,7 +311,7 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 			return err
 		}
 	}
-	if err := f.files.enterSandbox(s.Cluster(), f.tls.folders(), f.tls.auditFolders()); err != nil {
+	if err := f.files.enterSandbox(s.Cluster(), traces, f.tls.folders(), f.tls.auditFolders()); err != nil {
 		_ = s.Close() // the reason is err
 		return err
 	}

@@ -77,3 +77,11 @@ func TestLogLevelOfEnvironment(t *testing.T) {
 }
 
 func parentID() string { return strconv.Itoa(os.Getppid()) }
+
+func TestTracesVariable(t *testing.T) {
+	t.Setenv("OTEL_TRACES_EXPORTER", "zipkin")
+	got := execute(t, []string{"server", "--cluster-spec=ps|127.0.0.1:0", "--job-name=ps"})
+	if want := "weft: OTEL_TRACES_EXPORTER=zipkin: Weft has the exporters otlp and none\nexit status 64\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

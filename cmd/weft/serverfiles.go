@@ -11,6 +11,7 @@ import (
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/objectstore"
+	"github.com/weft-ml/weft/internal/inspect/otlp"
 	"github.com/weft-ml/weft/internal/sys/sandbox"
 	"github.com/weft-ml/weft/server"
 )
@@ -65,9 +66,12 @@ func cutRoot(root string) (name, dir string, readOnly, ok bool) {
 }
 
 // enterSandbox restricts the process to the file roots, other folders that it reads and writes, and
-// the ports of a cluster, as --sandbox says.
-func (f *fileFlags) enterSandbox(spec cluster.Spec, reads, writes []string) error {
+// the ports of a cluster and of a collector of traces, as --sandbox says.
+func (f *fileFlags) enterSandbox(spec cluster.Spec, traces *otlp.Provider, reads, writes []string) error {
 	rules := sandbox.Rules{ReadOnly: reads, ReadWrite: writes}
+	if traces != nil {
+		rules.Connect = append(rules.Connect, traces.Port)
+	}
 	for _, root := range f.roots {
 		switch _, dir, readOnly, _ := cutRoot(root); {
 		case fileio.IsRemote(dir):

@@ -1,0 +1,203 @@
+package otlp
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Bits of the flags of a span, beside those of W3C Trace Context.
+const (
+	flagHasRemote = 1 << 8 // it is known whether the parent is in another process
+	flagRemote    = 1 << 9 // it is
+)
+
+// Codes of the status of a span.
+const (
+	statusOK    = 1
+	statusError = 2
+)
+
+// encode returns an ExportTraceServiceRequest. The spans are of one resource and one scope: those
+// of one provider of one program.
+func encode(spans []sdktrace.ReadOnlySpan) []byte {
+	scope := spans[0].InstrumentationScope()
+	var of, scoped, out []byte
+	scoped = appendText(appendText(nil, 1, scope.Name), 2, scope.Version)
+	of = appendBytes(nil, 1, scoped)
+	for _, s := range spans {
+		of = appendBytes(of, 2, appendSpan(nil, s))
+	}
+	of = appendText(of, 3, scope.SchemaURL)
+	res := spans[0].Resource()
+	out = appendBytes(nil, 1, appendResource(nil, res))
+	out = appendBytes(out, 2, of)
+	out = appendText(out, 3, res.SchemaURL())
+	return appendBytes(nil, 1, out)
+}
+
+func appendResource(b []byte, r *resource.Resource) []byte {
+	for it := r.Iter(); it.Next(); {
+		b = appendAttribute(b, 1, it.Attribute())
+	}
+	return b
+}
+
+func appendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
+	self, parent := s.SpanContext(), s.Parent()
+	trace, id := self.TraceID(), self.SpanID()
+	b = appendText(appendBytes(appendBytes(b, 1, trace[:]), 2, id[:]), 3, self.TraceState().String())
+	if from := parent.SpanID(); parent.HasSpanID() {
+		b = appendBytes(b, 4, from[:])
+	}
+	b = appendInteger(appendText(b, 5, s.Name()), 6, uint64(s.SpanKind())) //nolint:gosec // the numbers are those of the format
+	b = appendTime(appendTime(b, 7, s.StartTime()), 8, s.EndTime())
+	for _, a := range s.Attributes() {
+		b = appendAttribute(b, 9, a)
+	}
+	b = appendInteger(b, 10, uint64(s.DroppedAttributes())) //nolint:gosec // a count
+	var state []byte
+	switch s.Status().Code {
+	case codes.Ok:
+		state = appendInteger(nil, 3, statusOK)
+	case codes.Error:
+		state = appendInteger(appendText(nil, 2, s.Status().Description), 3, statusError)
+	case codes.Unset:
+	}
+	b = appendBytes(b, 15, state)
+	flags := uint32(self.TraceFlags()) | flagHasRemote
+	if parent.IsRemote() {
+		flags |= flagRemote
+	}
+	return protowire.AppendFixed32(protowire.AppendTag(b, 16, protowire.Fixed32Type), flags)
+}
+
+// appendAttribute appends a KeyValue.
+func appendAttribute(b []byte, field protowire.Number, a attribute.KeyValue) []byte {
+	return appendBytes(b, field, appendBytes(appendText(nil, 1, string(a.Key)), 2, value(a.Value)))
+}
+
+// value returns an AnyValue. One that is set is encoded even if it is 0 or "".
+func value(v attribute.Value) []byte {
+	switch v.Type() {
+	case attribute.BOOL:
+		return appendBool(nil, v.AsBool())
+	case attribute.INT64:
+		return appendInt(nil, v.AsInt64())
+	case attribute.FLOAT64:
+		return appendFloat(nil, v.AsFloat64())
+	case attribute.BOOLSLICE:
+		return array(v.AsBoolSlice(), appendBool)
+	case attribute.INT64SLICE:
+		return array(v.AsInt64Slice(), appendInt)
+	case attribute.FLOAT64SLICE:
+		return array(v.AsFloat64Slice(), appendFloat)
+	case attribute.STRINGSLICE:
+		return array(v.AsStringSlice(), appendString)
+	default:
+		return appendString(nil, v.String())
+	}
+}
+
+// array returns an AnyValue with an ArrayValue.
+func array[T any](values []T, one func([]byte, T) []byte) []byte {
+	var list []byte
+	for _, v := range values {
+		list = protowire.AppendBytes(protowire.AppendTag(list, 1, protowire.BytesType), one(nil, v))
+	}
+	return protowire.AppendBytes(protowire.AppendTag(nil, 5, protowire.BytesType), list)
+}
+
+// Each appends the field of an AnyValue.
+func appendString(b []byte, v string) []byte {
+	return protowire.AppendString(protowire.AppendTag(b, 1, protowire.BytesType), v)
+}
+
+func appendBool(b []byte, v bool) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, 2, protowire.VarintType), protowire.EncodeBool(v))
+}
+
+func appendInt(b []byte, v int64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, 3, protowire.VarintType), uint64(v)) //nolint:gosec // as the format has it
+}
+
+func appendFloat(b []byte, v float64) []byte {
+	return protowire.AppendFixed64(protowire.AppendTag(b, 4, protowire.Fixed64Type), math.Float64bits(v))
+}
+
+// Each appends a field, unless it has the default of its type.
+func appendBytes(b []byte, field protowire.Number, v []byte) []byte {
+	if len(v) == 0 {
+		return b
+	}
+	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), v)
+}
+
+func appendText(b []byte, field protowire.Number, v string) []byte {
+	return appendBytes(b, field, []byte(v))
+}
+
+func appendInteger(b []byte, field protowire.Number, v uint64) []byte {
+	if v == 0 {
+		return b
+	}
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
+}
+
+func appendTime(b []byte, field protowire.Number, t time.Time) []byte {
+	b = protowire.AppendTag(b, field, protowire.Fixed64Type)
+	return binary.LittleEndian.AppendUint64(b, uint64(t.UnixNano())) //nolint:gosec // after 1970
+}
+
+// rejected returns what an ExportTraceServiceResponse says of spans that were not taken. A response
+// that cannot be read counts as empty.
+func rejected(response []byte) (spans int64, why string) {
+	eachField(response, func(field protowire.Number, partial []byte, _ uint64) {
+		if field != 1 {
+			return
+		}
+		eachField(partial, func(field protowire.Number, text []byte, n uint64) {
+			if field == 1 {
+				spans = int64(n) //nolint:gosec // as the format has it
+			} else if field == 2 {
+				why = string(text)
+			}
+		})
+	})
+	return spans, why
+}
+
+// eachField calls f for each field of a message that is bytes or an integer.
+func eachField(b []byte, f func(field protowire.Number, v []byte, n uint64)) {
+	for len(b) > 0 {
+		field, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return
+		}
+		b = b[n:]
+		switch kind {
+		case protowire.BytesType:
+			var v []byte
+			if v, n = protowire.ConsumeBytes(b); n >= 0 {
+				f(field, v, 0)
+			}
+		case protowire.VarintType:
+			var v uint64
+			if v, n = protowire.ConsumeVarint(b); n >= 0 {
+				f(field, nil, v)
+			}
+		default:
+			n = protowire.ConsumeFieldValue(field, kind, b)
+		}
+		if n < 0 {
+			return
+		}
+		b = b[n:]
+	}
+}
