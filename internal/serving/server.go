@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/inspect/tracing"
 	"github.com/weft-ml/weft/internal/proto/servingpb"
 	"github.com/weft-ml/weft/internal/serving/models"
 	"github.com/weft-ml/weft/internal/serving/oip"
@@ -59,6 +60,8 @@ type Config struct {
 	Content      bool
 	Limits       grpch2.Limits
 	Grace        time.Duration // time for requests to end after the context of Run has ended
+
+	Tracer *tracing.Tracer // makes spans of requests; nil for none
 
 	Name, Version string // of the program
 	Log           *slog.Logger
@@ -108,15 +111,19 @@ func New(c Config) *Server {
 			return secureConn{tls.Server(nc, c.TLS)}
 		}
 	}
+	s.http = &http.Server{
+		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn),
+	}
+	if c.Tracer != nil {
+		s.grpc.Tracer = c.Tracer
+		s.http.Handler = c.Tracer.HTTP(s, route)
+	}
 	api.Register(s.grpc, c.Log)
 	s.oip.Register(s.grpc, c.Log)
 	s.health = rpc.RegisterHealth(s.grpc, "PredictionService", "ModelService", predict.PredictionService, predict.ModelService)
 	rpc.RegisterReflection(s.grpc, c.Log)
 	rpc.RegisterChannelz(s.grpc, c.Log)
-	s.http = &http.Server{
-		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn),
-	}
 	return s
 }
 
