@@ -252,6 +252,11 @@ prometheus: build ## Let a real Prometheus read the metrics of a cluster that tr
 	$(GO) build -trimpath -o bin/betweengraph ./examples/betweengraph
 	$(PYTHON) -m interop.prometheus bin/weft bin/betweengraph
 
+.PHONY: opentelemetry
+opentelemetry: build $(VENV_READY) ## Let a real OpenTelemetry collector take the traces of a cluster
+	$(GO) run go.opentelemetry.io/collector/cmd/builder@v0.140.0 --config interop/collector.yaml
+	$(VENV)/bin/python -m interop.opentelemetry bin/weft bin/collector/collector
+
 # Kubernetes and Kubeflow's controller have modules of their own, apart from each other and from
 # Weft's, because of their many requirements: the first build takes 10 minutes or more.
 .PHONY: kubernetes
