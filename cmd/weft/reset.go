@@ -3,11 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weft-ml/weft"
 )
+
+// resetDone is the output of weft reset.
+type resetDone struct {
+	Target        string   `json:"target"`
+	Containers    []string `json:"containers"`     // the default container if there are none
+	DeviceFilters []string `json:"device_filters"` // all tasks if there are none
+}
 
 func newReset() *cobra.Command {
 	cmd := &cobra.Command{
@@ -17,6 +25,7 @@ func newReset() *cobra.Command {
 			"in the given containers of its cluster, as tf.Session.reset does. What was not saved is lost.",
 		Args: exactly("TARGET"),
 	}
+	output := outputFlag(cmd)
 	var tls clientTLSFlags
 	tls.add(cmd.Flags())
 	containers := cmd.Flags().StringSlice("container", nil, "container whose resources are removed; may be repeated; the default container if none is given")
@@ -27,8 +36,8 @@ func newReset() *cobra.Command {
 		if err := weft.Reset(ctx, args[0], *containers, *filters, tls.targetOptions()...); err != nil {
 			return err
 		}
-		fmt.Fprintln(cmd.OutOrStdout(), "reset "+args[0])
-		return nil
+		done := resetDone{args[0], append([]string{}, *containers...), append([]string{}, *filters...)}
+		return show(cmd, *output, done, func(w io.Writer) { fmt.Fprintln(w, "reset "+done.Target) })
 	}
 	return cmd
 }

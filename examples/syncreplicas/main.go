@@ -13,6 +13,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -52,6 +53,9 @@ func main() {
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "syncreplicas:", err)
+		if stopped, ok := errors.AsType[*train.SignalError](err); ok {
+			os.Exit(stopped.ExitStatus())
+		}
 		os.Exit(1)
 	}
 }
@@ -78,7 +82,8 @@ func (c *config) train(ctx context.Context, out io.Writer, target string) error 
 	opt := train.NewSyncReplicasOptimizer(train.NewAdam(c.rate), replicas, replicas)
 	update := opt.Minimize(s, model.Loss, step)
 
-	hooks := []train.SessionRunHook{&train.StopAtStepHook{LastStep: c.lastStep}, opt.MakeSessionRunHook(chief)}
+	term := train.NewSignalHook() // SIGTERM ends training with a checkpoint
+	hooks := []train.SessionRunHook{&train.StopAtStepHook{LastStep: c.lastStep}, term, opt.MakeSessionRunHook(chief)}
 	if chief {
 		hooks = append(hooks,
 			&train.CheckpointSaverHook{Dir: filepath.Join(c.modelDir, "ckpt"), SaveSteps: c.saveSteps, Saver: train.NewSaver(s, train.SaverOptions{})},
@@ -107,6 +112,9 @@ func (c *config) train(ctx context.Context, out io.Writer, target string) error 
 		}
 		return nil
 	})
+	if err == nil {
+		err = term.Err()
+	}
 	if err == nil && fetched != nil {
 		fmt.Fprintf(out, "job : worker/%d done step : %d ,training accuracy : %.2f\n", c.task.Index, fetched[0].Go(), fetched[1].Go())
 	}
