@@ -15,6 +15,7 @@ MODULES = (
     "serving",
     "garbage",
     "memory",
+    "observed",
     "scale",
 )
 
