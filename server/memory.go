@@ -1,15 +1,11 @@
 package server
 
 import (
-	"math"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
 
-	"github.com/weft-ml/weft/internal/sys/membudget"
-	"github.com/weft-ml/weft/internal/sys/memlimit"
 	"github.com/weft-ml/weft/internal/sys/tensormem"
 )
 
@@ -51,30 +47,4 @@ func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)
 	return s[0].Value.Uint64()
-}
-
-// limitMemory sets the memory limit of the process in bytes. 0 means 90 % of what the machine or
-// the control group has, unless a server of the process has set a limit before; a negative number
-// means no limit. The garbage collector gets the same goal, unless GOMEMLIMIT is set.
-func limitMemory(bytes int64) {
-	switch {
-	case bytes == 0 && membudget.Limit() > 0:
-		return
-	case bytes == 0:
-		total, known := memlimit.Total()
-		if !known {
-			return
-		}
-		bytes = total / 10 * 9
-	case bytes < 0:
-		bytes = 0
-	}
-	membudget.SetLimit(bytes)
-	if os.Getenv("GOMEMLIMIT") != "" {
-		return
-	}
-	if bytes == 0 {
-		bytes = math.MaxInt64
-	}
-	debug.SetMemoryLimit(bytes)
 }

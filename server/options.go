@@ -32,7 +32,7 @@ type options struct {
 	exitWithJob   time.Duration // time for which the job must be over; 0 to stay
 	orphanTimeout time.Duration // of sessions of other tasks' masters
 	limits        Limits
-	memory        int64 // limit in bytes, as in limitMemory
+	memory        int64 // limit in bytes, as in memlimit.Set
 	files         fileio.Config
 	policy        *kernel.Policy
 

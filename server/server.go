@@ -36,6 +36,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/role/task"
 	"github.com/weft-ml/weft/internal/role/worker"
+	"github.com/weft-ml/weft/internal/sys/memlimit"
 	"github.com/weft-ml/weft/internal/sys/observe"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/internal/transport/samehost"
@@ -112,7 +113,7 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	if err := proto.Unmarshal(def.DefaultSessionConfig, defaults); err != nil {
 		return nil, status.InvalidArgumentf("the configuration of sessions: %v", err)
 	}
-	limitMemory(o.memory)
+	memlimit.Set(o.memory)
 	def.Cluster = def.Cluster.Clone()
 	certs, err := newSecure(o, def.Self())
 	if err != nil {

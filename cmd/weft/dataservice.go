@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/dataservice"
 	"github.com/weft-ml/weft/internal/sys/buildinfo"
+	"github.com/weft-ml/weft/internal/sys/memlimit"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 )
 
@@ -20,6 +21,7 @@ type dataFlags struct {
 	host     string
 	port     int
 	insecure bool
+	memory   byteSize
 	log      logFlags
 }
 
@@ -27,9 +29,11 @@ func (f *dataFlags) add(flags *pflag.FlagSet, port int) {
 	flags.StringVar(&f.host, "host", "127.0.0.1", "address to listen on; 0.0.0.0 or :: for all, with --insecure")
 	flags.IntVar(&f.port, "port", port, "port to listen on; 0 for any that is free")
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address other than loopback, where any host that can reach it can run datasets")
+	flags.Var(&f.memory, "memory-limit", "memory that the process may use, as in 3GiB; datasets that need more fail; -1 for no limit (default 90 % of the machine or of the control group)")
 	f.log.add(flags, "calls of workers and clients, too")
 }
 
+// listen returns the listener of the process, which keeps to its memory limit from now on.
 func (f *dataFlags) listen() (net.Listener, error) {
 	address, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(f.host, strconv.Itoa(f.port)))
 	if err != nil {
@@ -38,6 +42,7 @@ func (f *dataFlags) listen() (net.Listener, error) {
 	if !f.insecure && !address.IP.IsLoopback() {
 		return nil, usageError{fmt.Errorf("--host: other machines can reach %s; --insecure allows it on a trusted network", address)}
 	}
+	memlimit.Set(int64(f.memory))
 	return rpc.Listen(address)
 }
 

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +24,7 @@ import (
 	"github.com/weft-ml/weft/internal/serving/models"
 	"github.com/weft-ml/weft/internal/serving/servable"
 	"github.com/weft-ml/weft/internal/sys/buildinfo"
+	"github.com/weft-ml/weft/internal/sys/memlimit"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 	_ "github.com/weft-ml/weft/local" // the target of models
 )
@@ -52,6 +56,7 @@ type serveFlags struct {
 	monitoringFile      string
 	sslFile             string
 	maxRequest          byteSize
+	memoryLimit         byteSize
 	grace               time.Duration
 	log                 logFlags
 }
@@ -109,6 +114,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.monitoringFile, "monitoring-config-file", "", "file with a MonitoringConfig in text form, for metrics")
 	flags.StringVar(&f.sslFile, "ssl-config-file", "", "file with an SSLConfig in text form, for TLS of gRPC")
 	flags.Var(&f.maxRequest, "max-request-size", "size of the largest request over HTTP")
+	flags.Var(&f.memoryLimit, "memory-limit", "memory that the process may use, as in 3GiB; requests and models that need more fail; -1 for no limit (default 90 % of the machine or of the control group)")
 	drainFlags(flags, &f.grace, "requests")
 	f.log.add(flags, "details of models, too")
 	without(flags)
@@ -234,6 +240,7 @@ func metricsPath(file string) (string, error) {
 func (f *serveFlags) serve(ctx context.Context, cmd *cobra.Command, c serving.Config) error {
 	setSysmonTimerSlack()
 	c.Log = f.log.logger(cmd.ErrOrStderr())
+	memlimit.Set(int64(f.memoryLimit))
 	c.LoadThreads = max(1, min(c.LoadThreads, runtime.NumCPU()))
 	traces, err := otlp.Start(net.JoinHostPort(f.host, strconv.Itoa(f.port)), c.Log)
 	if err != nil {
@@ -286,10 +293,32 @@ func (f *serveFlags) listen(c *serving.Config) error {
 	if f.socket == "" {
 		return nil
 	}
-	l, err := net.Listen("unix", f.socket)
+	l, err := listenUnix(f.socket)
 	if err != nil {
 		return fmt.Errorf("--grpc_socket_path: %w", err)
 	}
 	c.GRPC = append(c.GRPC, l)
 	return nil
+}
+
+// listenUnix listens on a Unix socket. It replaces one that a process has left when it was killed.
+func listenUnix(path string) (net.Listener, error) {
+	l, err := net.Listen("unix", path)
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return l, err
+	}
+	info, statErr := os.Lstat(path)
+	if statErr != nil || info.Mode()&os.ModeSocket == 0 {
+		return nil, err
+	}
+	if c, dialErr := net.DialTimeout("unix", path, time.Second); !errors.Is(dialErr, syscall.ECONNREFUSED) {
+		if c != nil {
+			c.Close()
+		}
+		return nil, err
+	}
+	if err := os.Remove(path); err != nil {
+		return nil, err
+	}
+	return net.Listen("unix", path)
 }

@@ -3,10 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"net"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -83,5 +87,30 @@ func TestTracesVariable(t *testing.T) {
 	got := execute(t, []string{"server", "--cluster-spec=ps|127.0.0.1:0", "--job-name=ps"})
 	if want := "weft: OTEL_TRACES_EXPORTER=zipkin: Weft has the exporters otlp and none\nexit status 64\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestListenUnix replaces the socket of a process that was killed, and no other file.
+func TestListenUnix(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	first, err := listenUnix(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := listenUnix(path); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("got %v for a socket in use", err)
+	}
+	first.(*net.UnixListener).SetUnlinkOnClose(false) // as if the process was killed
+	first.Close()
+	second, err := listenUnix(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.Close()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := listenUnix(path); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("got %v for a file", err)
 	}
 }

@@ -26,7 +26,9 @@ import (
 	"github.com/weft-ml/weft/internal/serving/rest"
 	"github.com/weft-ml/weft/internal/serving/servable"
 	"github.com/weft-ml/weft/internal/serving/stats"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
+	"github.com/weft-ml/weft/internal/transport/httpcode"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/status"
 )
@@ -81,10 +83,12 @@ type Server struct {
 	stopped atomic.Bool
 }
 
-// headerTimeout bounds the time in which the headers of an HTTP request must arrive, and
-// idleTimeout the time of a connection without a request.
+// headerTimeout bounds the time in which the headers of an HTTP request must arrive, bodyTimeout that
+// of its body and that in which the client takes the answer, and idleTimeout the time of a
+// connection without a request.
 const (
 	headerTimeout = 10 * time.Second
+	bodyTimeout   = 10 * time.Minute
 	idleTimeout   = 10 * time.Minute
 )
 
@@ -170,13 +174,25 @@ func (s *Server) load(ctx context.Context, model string, version int64, dir stri
 // ServeHTTP implements [http.Handler]. A panic is an internal error of its request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
-		if v := recover(); v != nil {
+		v := recover()
+		if over, ok := v.(*membudget.Exceeded); ok {
+			err := status.ResourceExhaustedf("there is no memory for %d more bytes of a request (--memory-limit)", over.Bytes)
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(httpcode.Of(status.ResourceExhausted))
+			_, _ = w.Write(rest.ErrorBody(err)) // the client has gone if that fails
+			return
+		}
+		if v != nil {
 			s.config.Log.Error("panic in a handler", "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusInternalServerError)
 			_, _ = w.Write(rest.ErrorBody(status.Internalf("panic while serving %s: %v", r.URL.Path, v)))
 		}
 	}()
+	// these fail in tests, which have no connection
+	control, now := http.NewResponseController(w), time.Now()
+	_ = control.SetReadDeadline(now.Add(bodyTimeout))
+	_ = control.SetWriteDeadline(now.Add(2*bodyTimeout + s.config.RESTTimeout))
 	switch path := r.URL.Path; {
 	case s.config.MetricsPath != "" && path == s.config.MetricsPath && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")

@@ -4,6 +4,7 @@ import (
 	"math"
 	"unicode/utf8"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -48,7 +49,8 @@ type parser struct {
 }
 
 // Parse parses the first value of a text, which must not be modified while the value is used. The
-// error is InvalidArgument, with TensorFlow Serving's text.
+// error is InvalidArgument, with TensorFlow Serving's text. It panics with a [*membudget.Exceeded] if
+// there is no memory for the values.
 func Parse(text []byte) (Value, error) {
 	if len(text) > maxText {
 		return Value{}, status.ResourceExhaustedf("a document of %d bytes is too large", len(text))
@@ -122,8 +124,8 @@ func (p *parser) value() (more bool, reason string) {
 }
 
 func (p *parser) begin(kind Kind, closing byte) (more bool, reason string) {
-	p.open = append(p.open, int32(len(p.nodes)))
-	p.nodes = append(p.nodes, node{kind: kind, start: int32(p.at)})
+	p.open = membudget.Append(p.open, int32(len(p.nodes)))
+	p.nodes = membudget.Append(p.nodes, node{kind: kind, start: int32(p.at)})
 	p.at++
 	if p.space(); p.peek() == closing {
 		p.finish()
@@ -197,7 +199,7 @@ func (p *parser) word(word string, kind Kind) (reason string) {
 
 func (p *parser) leaf(n node) {
 	n.next = int32(len(p.nodes)) + 1
-	p.nodes = append(p.nodes, n)
+	p.nodes = membudget.Append(p.nodes, n)
 }
 
 const invalidValue = "Invalid value."

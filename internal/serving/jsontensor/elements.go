@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/weft-ml/weft/internal/serving/jsondoc"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -29,7 +30,7 @@ func (l *list[T]) add(v jsondoc.Value) error {
 	if !ok {
 		return typeError(v, l.dtype)
 	}
-	l.vals = append(l.vals, val)
+	l.vals = membudget.Append(l.vals, val)
 	return nil
 }
 
@@ -57,44 +58,45 @@ func typeError(v jsondoc.Value, d tensor.DType) error {
 	return status.InvalidArgumentf("JSON Value: %s Type: %s is not of expected type: %s", v, v.Kind(), DTypeName(d))
 }
 
-// newElements returns an empty list of elements, with memory for n of them.
+// newElements returns an empty list of elements, with memory for n of them. It panics with a
+// [*membudget.Exceeded] if there is none, and so does the list when it grows.
 func newElements(d tensor.DType, n int) elements {
 	switch d {
 	case tensor.Float32:
-		return &list[float32]{d, make([]float32, 0, n), func(v jsondoc.Value) (float32, bool) {
+		return &list[float32]{d, membudget.MakeCap[float32](n), func(v jsondoc.Value) (float32, bool) {
 			return float32(float(v)), v.Kind() == jsondoc.Number
 		}}
 	case tensor.Float64:
-		return &list[float64]{d, make([]float64, 0, n), func(v jsondoc.Value) (float64, bool) { return float(v), v.Kind() == jsondoc.Number }}
+		return &list[float64]{d, membudget.MakeCap[float64](n), func(v jsondoc.Value) (float64, bool) { return float(v), v.Kind() == jsondoc.Number }}
 	case tensor.Int32:
-		return &list[int32]{d, make([]int32, 0, n), int32Of[int32]}
+		return &list[int32]{d, membudget.MakeCap[int32](n), int32Of[int32]}
 	case tensor.Int16:
-		return &list[int16]{d, make([]int16, 0, n), int32Of[int16]}
+		return &list[int16]{d, membudget.MakeCap[int16](n), int32Of[int16]}
 	case tensor.Int8:
-		return &list[int8]{d, make([]int8, 0, n), int32Of[int8]}
+		return &list[int8]{d, membudget.MakeCap[int8](n), int32Of[int8]}
 	case tensor.Uint8:
-		return &list[uint8]{d, make([]uint8, 0, n), int32Of[uint8]}
+		return &list[uint8]{d, membudget.MakeCap[uint8](n), int32Of[uint8]}
 	case tensor.Int64:
-		return &list[int64]{d, make([]int64, 0, n), func(v jsondoc.Value) (int64, bool) {
+		return &list[int64]{d, membudget.MakeCap[int64](n), func(v jsondoc.Value) (int64, bool) {
 			i, ok := v.Int64()
 			return i, ok && v.Kind() == jsondoc.Number
 		}}
 	case tensor.Uint32:
-		return &list[uint32]{d, make([]uint32, 0, n), func(v jsondoc.Value) (uint32, bool) {
+		return &list[uint32]{d, membudget.MakeCap[uint32](n), func(v jsondoc.Value) (uint32, bool) {
 			u, ok := v.Uint64()
 			return uint32(u), ok && v.Kind() == jsondoc.Number && u <= math.MaxUint32 //nolint:gosec // checked
 		}}
 	case tensor.Uint64:
-		return &list[uint64]{d, make([]uint64, 0, n), func(v jsondoc.Value) (uint64, bool) {
+		return &list[uint64]{d, membudget.MakeCap[uint64](n), func(v jsondoc.Value) (uint64, bool) {
 			u, ok := v.Uint64()
 			return u, ok && v.Kind() == jsondoc.Number
 		}}
 	case tensor.Bool:
-		return &list[bool]{d, make([]bool, 0, n), func(v jsondoc.Value) (bool, bool) {
+		return &list[bool]{d, membudget.MakeCap[bool](n), func(v jsondoc.Value) (bool, bool) {
 			return v.Kind() == jsondoc.True, v.Kind() == jsondoc.True || v.Kind() == jsondoc.False
 		}}
 	case tensor.String:
-		return &texts{list[string]{dtype: d, vals: make([]string, 0, n)}}
+		return &texts{list[string]{dtype: d, vals: membudget.MakeCap[string](n)}}
 	default:
 		return unsupported(d)
 	}
@@ -122,13 +124,13 @@ type texts struct{ list[string] }
 func (l *texts) add(v jsondoc.Value) error {
 	switch v.Kind() {
 	case jsondoc.String:
-		l.vals = append(l.vals, v.Text())
+		l.vals = membudget.Append(l.vals, v.Text())
 	case jsondoc.Object:
 		b, err := decodeBase64(v)
 		if err != nil {
 			return err
 		}
-		l.vals = append(l.vals, b)
+		l.vals = membudget.Append(l.vals, b)
 	default:
 		return typeError(v, l.dtype)
 	}

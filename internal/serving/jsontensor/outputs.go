@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -108,7 +109,11 @@ type writer struct {
 	element func(b []byte, i int) []byte
 }
 
+// newWriter asks for the memory of the text.
 func newWriter(name string, t tensor.Tensor) (*writer, error) {
+	if !membudget.Take(textSize(&t)) {
+		return nil, status.ResourceExhaustedf("there is no memory for the text of output %s with %d elements (--memory-limit)", name, t.NumElements())
+	}
 	w := &writer{t: t}
 	switch t.DType() {
 	case tensor.Float32:
@@ -147,6 +152,19 @@ func newWriter(name string, t tensor.Tensor) (*writer, error) {
 		return nil, status.InvalidArgumentf("Failed to write JSON value for tensor type: %s", DTypeName(t.DType()))
 	}
 	return w, nil
+}
+
+// textSize returns about the size of the text of a tensor, in bytes. It is doubled, for the slice
+// that grows with it.
+func textSize(t *tensor.Tensor) int64 {
+	const number = 12
+	size := int64(t.NumElements()) * number
+	if t.DType() == tensor.String {
+		for _, s := range tensor.Values[string](t) {
+			size += int64(len(s))
+		}
+	}
+	return 2 * size
 }
 
 func signed[T int8 | int16 | int32 | int64](t *tensor.Tensor) func(b []byte, i int) []byte {

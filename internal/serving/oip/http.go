@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -20,6 +21,7 @@ import (
 	"github.com/weft-ml/weft/internal/serving/predict"
 	"github.com/weft-ml/weft/internal/serving/rest"
 	"github.com/weft-ml/weft/internal/serving/servable"
+	"github.com/weft-ml/weft/internal/transport/httpbody"
 	"github.com/weft-ml/weft/internal/transport/httpcode"
 	"github.com/weft-ml/weft/status"
 )
@@ -165,13 +167,15 @@ func (s *Server) body(r *http.Request) ([]byte, error) {
 		return nil, status.InvalidArgumentf("Content-Encoding %q is not supported", encoding)
 	}
 	if err == nil {
-		b, err = io.ReadAll(io.LimitReader(in, s.MaxBody+1))
+		b, err = httpbody.Read(in, -1, s.MaxBody)
 	}
 	switch {
+	case errors.Is(err, httpbody.ErrTooLarge):
+		return nil, status.ResourceExhaustedf("the decompressed request is larger than the limit of %d bytes", s.MaxBody)
+	case status.CodeOf(err) == status.ResourceExhausted:
+		return nil, err
 	case err != nil:
 		return nil, status.InvalidArgumentf("the request cannot be decompressed: %w", err)
-	case int64(len(b)) > s.MaxBody:
-		return nil, status.ResourceExhaustedf("the decompressed request is larger than the limit of %d bytes", s.MaxBody)
 	}
 	return b, nil
 }

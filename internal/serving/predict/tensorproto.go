@@ -3,11 +3,19 @@ package predict
 import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
+// minWide is the size in bytes to which elements of narrow types grow in a message.
+const minWide = 4
+
 // tensorProto returns the message of a tensor, with the elements in the field of their type.
 func (a *API) tensorProto(t *tensor.Tensor) (*pb.TensorProto, error) {
+	if n := int64(t.NumElements()); !membudget.Take(n * int64(max(t.DType().Size(), minWide))) {
+		return nil, status.ResourceExhaustedf("there is no memory for an answer with a tensor of %d elements (--memory-limit)", n)
+	}
 	if a.Content {
 		return pbconv.TensorCopyToProto(t)
 	}

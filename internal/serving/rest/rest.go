@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"io"
+	"errors"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -14,14 +16,12 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/types/known/wrapperspb"
-
 	"github.com/weft-ml/weft/internal/proto/servingpb"
 	"github.com/weft-ml/weft/internal/serving/jsondoc"
 	"github.com/weft-ml/weft/internal/serving/jsontensor"
 	"github.com/weft-ml/weft/internal/serving/predict"
 	"github.com/weft-ml/weft/internal/serving/servable"
+	"github.com/weft-ml/weft/internal/transport/httpbody"
 	"github.com/weft-ml/weft/internal/transport/httpcode"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/savedmodel/serve"
@@ -150,30 +150,27 @@ func (h *Handler) body(r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // see above
 	}
-	inflated, err := io.ReadAll(io.LimitReader(z, maxInflated+1))
-	if err != nil || len(inflated) > maxInflated {
+	inflated, err := httpbody.Read(z, -1, maxInflated)
+	if err != nil && status.CodeOf(err) != status.ResourceExhausted {
 		return nil, nil //nolint:nilerr // see above
 	}
-	return inflated, nil
+	return inflated, err
 }
 
 // ReadBody returns the body of a request of at most limit bytes.
 func ReadBody(r *http.Request, limit int64) ([]byte, error) {
-	if r.ContentLength > limit {
-		return nil, status.ResourceExhaustedf("a request of %d bytes is larger than the limit of %d bytes", r.ContentLength, limit)
-	}
-	var buf bytes.Buffer
-	if r.ContentLength > 0 {
-		buf.Grow(int(min(r.ContentLength, 1<<20)) + bytes.MinRead)
-	}
-	n, err := buf.ReadFrom(io.LimitReader(r.Body, limit+1))
+	body, err := httpbody.Read(r.Body, r.ContentLength, limit)
 	switch {
+	case errors.Is(err, httpbody.ErrTooLarge) && r.ContentLength > limit:
+		return nil, status.ResourceExhaustedf("a request of %d bytes is larger than the limit of %d bytes", r.ContentLength, limit)
+	case errors.Is(err, httpbody.ErrTooLarge):
+		return nil, status.ResourceExhaustedf("a request is larger than the limit of %d bytes", limit)
+	case status.CodeOf(err) == status.ResourceExhausted:
+		return nil, err
 	case err != nil:
 		return nil, status.Errorf(status.Cancelled, "the request is incomplete: %w", err)
-	case n > limit:
-		return nil, status.ResourceExhaustedf("a request is larger than the limit of %d bytes", limit)
 	}
-	return buf.Bytes(), nil
+	return body, nil
 }
 
 // get answers a request for the status or the metadata of a model.

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/transport/httpbody"
 	"github.com/weft-ml/weft/internal/transport/httpcode"
 	"github.com/weft-ml/weft/internal/transport/openapi"
 	"github.com/weft-ml/weft/internal/transport/rpc"
@@ -45,6 +46,10 @@ type Handler struct {
 	once sync.Once
 	ops  []operation // set by once
 }
+
+// decoding is the memory that a decoder takes for each byte of a body: a copy that doubles while it
+// grows, and the values.
+const decoding = 4
 
 // bodyTimeout bounds the time in which the body of a request must arrive.
 const bodyTimeout = 10 * time.Minute
@@ -210,6 +215,11 @@ func (h *Handler) decode(r *http.Request, o *operation, c *call, to any) error {
 		}
 		body, c.tail = body[:n], body[n:]
 	}
+	release := membudget.Hold(decoding * int64(len(body)))
+	if release == nil {
+		return status.ResourceExhaustedf("there is no memory for a request of %d bytes (--memory-limit)", len(body))
+	}
+	defer release()
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(to); err != nil {
@@ -226,30 +236,14 @@ func (h *Handler) decode(r *http.Request, o *operation, c *call, to any) error {
 
 // readBody reads a body of at most limit bytes.
 func readBody(r *http.Request, limit int64) ([]byte, error) {
-	tooLarge := func() error {
-		return status.ResourceExhaustedf("a request is larger than the limit of %d bytes (--max-request-size, --max-graph-size)", limit)
+	body, err := httpbody.Read(r.Body, r.ContentLength, limit)
+	switch {
+	case errors.Is(err, httpbody.ErrTooLarge):
+		return nil, status.ResourceExhaustedf("a request is larger than the limit of %d bytes (--max-request-size, --max-graph-size)", limit)
+	case err != nil && status.CodeOf(err) != status.ResourceExhausted:
+		return nil, status.Errorf(status.Cancelled, "the request is incomplete: %w", err)
 	}
-	if limit > 0 && r.ContentLength > limit {
-		return nil, tooLarge()
-	}
-	var buf bytes.Buffer
-	chunk := int64(64 << 10)
-	for {
-		// a body and the values in it take about three times its size
-		if !membudget.Take(3 * chunk) {
-			return nil, status.ResourceExhaustedf("there is no memory for a request of %d bytes and more", buf.Len())
-		}
-		n, err := io.CopyN(&buf, r.Body, chunk)
-		switch {
-		case errors.Is(err, io.EOF):
-			return buf.Bytes(), nil
-		case err != nil:
-			return nil, status.Errorf(status.Cancelled, "the request is incomplete: %w", err)
-		case limit > 0 && int64(buf.Len()) > limit:
-			return nil, tooLarge()
-		}
-		chunk = min(2*n, 64<<20)
-	}
+	return body, err
 }
 
 func statusOf(err error) *Status {
