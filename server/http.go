@@ -33,7 +33,7 @@ func WithREST() Option { return func(o *options) { o.rest = true } }
 // newREST returns the handler of sessions over HTTP.
 func (s *Server) newREST(m rpc.Master, o *options) http.Handler {
 	h := &httpapi.Handler{
-		Master: m, Inspector: s.inspection, Authorize: s.authorizeCall, RequestSize: o.limits.RequestSize, GraphSize: o.limits.GraphSize,
+		Master: m, Inspector: s.inspection, Authorize: s.authorizeCall, RequestSize: o.limits.RequestSize, GraphSize: o.limits.GraphSize, Quota: s.quota,
 		Version: buildinfo.Read().Version, Log: s.log,
 	}
 	if o.tracer != nil {

@@ -250,3 +250,17 @@ func TestRESTWithTLS(t *testing.T) {
 	observer.must("GET", "/v1/server", "", 200, "", "")
 	alice.must("DELETE", "/v1/sessions/"+id, "", 200, "{}", "")
 }
+
+// TestRESTLimits sends more than a step or a graph may have.
+func TestRESTLimits(t *testing.T) {
+	c := startREST(t)
+	id := c.must("POST", "/v1/sessions", `{"graph_def": `+squareGraph+`}`, 200, "", "session")
+	for path, body := range map[string]string{
+		"/v1/sessions/" + id + "/run": `{"targets": [` + strings.Repeat(`"y",`, 1_000_000) + `"y"]}`,
+		"/v1/sessions":                `{"graph_def": {"node": [` + strings.Repeat("{},", 1_000_000) + `{}]}}`,
+	} {
+		if code, answer := c.call("POST", path, body); code != 429 || !strings.Contains(answer, "1000000") {
+			t.Errorf("%s: got %d %s", path, code, answer)
+		}
+	}
+}

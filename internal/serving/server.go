@@ -83,8 +83,8 @@ type Server struct {
 	stopped atomic.Bool
 }
 
-// headerTimeout bounds the time in which the headers of an HTTP request must arrive, bodyTimeout that
-// of its body and that in which the client takes the answer, and idleTimeout the time of a
+// headerTimeout bounds the time in which the headers of an HTTP request must arrive, bodyTimeout
+// that of its body and that in which the client takes the answer, and idleTimeout the time of a
 // connection without a request.
 const (
 	headerTimeout = 10 * time.Second

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/peer"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
 	"github.com/weft-ml/weft/status"
 )
@@ -30,6 +31,10 @@ func (m *Master) runStep(ctx context.Context, req *message.RunStepRequest) (*mes
 	s, err := m.use(ctx, req.Session)
 	if err != nil {
 		return nil, err
+	}
+	if n, most := len(req.Feeds)+len(req.Fetches)+len(req.Targets), m.Quota.Most(quota.Nodes); n > most {
+		return nil, status.ResourceExhaustedf("The step has %d feeds, fetches and targets; it may have as many as a graph may have nodes, %d (%s).",
+			n, most, quota.Nodes.Flag())
 	}
 	d := s.deadline(ctx, req.Options)
 	run := s.runStep

@@ -49,8 +49,8 @@ type parser struct {
 }
 
 // Parse parses the first value of a text, which must not be modified while the value is used. The
-// error is InvalidArgument, with TensorFlow Serving's text. It panics with a [*membudget.Exceeded] if
-// there is no memory for the values.
+// error is InvalidArgument, with TensorFlow Serving's text. It panics with a
+// [*membudget.Exceeded] if there is no memory for the values.
 func Parse(text []byte) (Value, error) {
 	if len(text) > maxText {
 		return Value{}, status.ResourceExhaustedf("a document of %d bytes is too large", len(text))

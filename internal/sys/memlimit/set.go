@@ -8,9 +8,9 @@ import (
 	"github.com/weft-ml/weft/internal/sys/membudget"
 )
 
-// Set sets the memory limit of the process in bytes. 0 means 90 % of what the machine or the control
-// group has, unless the process has a limit already; a negative number means no limit. The garbage
-// collector gets the same goal, unless GOMEMLIMIT is set.
+// Set sets the memory limit of the process in bytes. 0 means 90 % of what the machine or the
+// control group has, unless the process has a limit already; a negative number means no limit.
+// The garbage collector gets the same goal, unless GOMEMLIMIT is set.
 func Set(bytes int64) {
 	switch {
 	case bytes == 0 && membudget.Limit() > 0:

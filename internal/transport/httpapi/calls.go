@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	roles "github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/transport/openapi"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/status"
@@ -19,6 +20,7 @@ type call struct {
 	context.Context //nolint:containedctx // a call has the life of its context
 
 	master    rpc.Master
+	quota     *quota.Quota // of graphs; may be nil
 	inspector rpc.Inspection
 	params    map[string]string // of the path and the query
 	tail      []byte            // bytes after the JSON of the request
@@ -100,10 +102,11 @@ func operations() []operation {
 }
 
 func createSession(c *call, req *CreateSessionRequest) (*CreateSessionResult, error) {
-	graph, err := graphOf(req.Graph.of, req.GraphBytes)
+	graph, release, err := c.graphOf(req.Graph.of, req.GraphBytes)
 	if err != nil {
 		return nil, err
 	}
+	defer release()
 	resp, err := c.master.CreateSession(c, &pb.CreateSessionRequest{GraphDef: graph, Config: req.Config.of, Target: req.Target})
 	if err != nil {
 		return nil, err
@@ -117,10 +120,11 @@ func closeSession(c *call) (*Empty, error) {
 }
 
 func extendSession(c *call, req *ExtendSessionRequest) (*ExtendSessionResult, error) {
-	graph, err := graphOf(req.Graph.of, req.GraphBytes)
+	graph, release, err := c.graphOf(req.Graph.of, req.GraphBytes)
 	if err != nil {
 		return nil, err
 	}
+	defer release()
 	resp, err := c.master.ExtendSession(c, &pb.ExtendSessionRequest{SessionHandle: c.session(), GraphDef: graph, CurrentGraphVersion: req.Version})
 	if err != nil {
 		return nil, err

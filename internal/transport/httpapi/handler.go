@@ -23,6 +23,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/transport/httpbody"
 	"github.com/weft-ml/weft/internal/transport/httpcode"
@@ -40,16 +41,21 @@ type Handler struct {
 	Authorize func(r *http.Request, path string) (context.Context, error)
 	// RequestSize bounds a request, and GraphSize one with a graph, in bytes; 0 for no limit.
 	RequestSize, GraphSize int64
-	Version                string // of the program
+	Quota                  *quota.Quota // limits of graphs; nil for the default ones
+	Version                string       // of the program
 	Log                    *slog.Logger
 
 	once sync.Once
 	ops  []operation // set by once
 }
 
-// decoding is the memory that a decoder takes for each byte of a body: a copy that doubles while it
-// grows, and the values.
-const decoding = 4
+const (
+	// decoding is the memory that a decoder takes for each byte of a body: a copy that doubles
+	// while it grows, and the values.
+	decoding = 4
+	// listed is the memory for an element of a list, in bytes.
+	listed = 24
+)
 
 // bodyTimeout bounds the time in which the body of a request must arrive.
 const bodyTimeout = 10 * time.Minute
@@ -154,7 +160,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, o *operation, pa
 	if err != nil {
 		return err
 	}
-	c := &call{Context: ctx, master: h.Master, inspector: h.Inspector, params: map[string]string{}}
+	c := &call{Context: ctx, master: h.Master, quota: h.Quota, inspector: h.Inspector, params: map[string]string{}}
 	for name, v := range params {
 		if c.params[name], err = url.PathUnescape(v); err != nil {
 			return status.InvalidArgumentf("the path is not valid: %w", err)
@@ -215,7 +221,7 @@ func (h *Handler) decode(r *http.Request, o *operation, c *call, to any) error {
 		}
 		body, c.tail = body[:n], body[n:]
 	}
-	release := membudget.Hold(decoding * int64(len(body)))
+	release := membudget.Hold(int64(decoding*len(body) + listed*bytes.Count(body, []byte(","))))
 	if release == nil {
 		return status.ResourceExhaustedf("there is no memory for a request of %d bytes (--memory-limit)", len(body))
 	}
@@ -223,6 +229,9 @@ func (h *Handler) decode(r *http.Request, o *operation, c *call, to any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(to); err != nil {
+		if status.CodeOf(err) == status.ResourceExhausted {
+			return err
+		}
 		if errors.Is(err, io.EOF) {
 			err = errors.New("the body is empty")
 		}

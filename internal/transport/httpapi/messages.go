@@ -1,10 +1,14 @@
 package httpapi
 
 import (
+	"bytes"
+
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -25,11 +29,23 @@ func (m *message[T, P]) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		return nil
 	}
+	release := membudget.Hold(messageMemory(b))
+	if release == nil {
+		return status.ResourceExhaustedf("there is no memory for a message of %d bytes of JSON (--memory-limit)", len(b))
+	}
+	defer release()
 	m.of = new(T)
 	if err := protojson.Unmarshal(b, m.of); err != nil {
 		return status.InvalidArgumentf("%w", err)
 	}
 	return nil
+}
+
+// messageMemory returns about the memory, in bytes, of the message of a JSON text: each object is a
+// message, and each value has room in a list.
+func messageMemory(b []byte) int64 {
+	const object, value = 200, 32
+	return int64(bytes.Count(b, []byte("{"))*object + bytes.Count(b, []byte(","))*value + len(b))
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -129,17 +145,29 @@ type (
 // detail is an element of the details of an error.
 type detail map[string]string
 
-// graphOf returns the graph of a request.
-func graphOf(graph *pb.GraphDef, content []byte) (*pb.GraphDef, error) {
+// graphOf returns the graph of a request, after its nodes and the memory that it will take have
+// been checked. The memory is held until the caller calls release.
+func (c *call) graphOf(graph *pb.GraphDef, content []byte) (out *pb.GraphDef, release func(), err error) {
 	switch {
 	case graph != nil && content != nil:
-		return nil, status.InvalidArgumentf("graph_def and graph_def_base64 are both given")
+		return nil, nil, status.InvalidArgumentf("graph_def and graph_def_base64 are both given")
 	case content == nil:
-		return graph, nil
+		if graph == nil {
+			return nil, func() {}, nil
+		}
+		if content, err = proto.Marshal(graph); err != nil {
+			return nil, nil, status.InvalidArgumentf("graph_def: %w", err)
+		}
+		release, err = rpc.AdmitGraph(content, c.quota)
+		return graph, release, err
+	}
+	if release, err = rpc.AdmitGraph(content, c.quota); err != nil {
+		return nil, nil, err
 	}
 	graph = &pb.GraphDef{}
 	if err := proto.Unmarshal(content, graph); err != nil {
-		return nil, status.InvalidArgumentf("graph_def_base64 is no tensorflow.GraphDef: %w", err)
+		release()
+		return nil, nil, status.InvalidArgumentf("graph_def_base64 is no tensorflow.GraphDef: %w", err)
 	}
-	return graph, nil
+	return graph, release, nil
 }

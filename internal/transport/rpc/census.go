@@ -62,6 +62,12 @@ func admitMessage(m proto.Message, data []byte, q *quota.Quota) (release func(),
 	return release, nil
 }
 
+// AdmitGraph returns an error if a graph in wire format has too many nodes, or would take too much
+// memory. The memory is held until the caller calls release.
+func AdmitGraph(data []byte, q *quota.Quota) (release func(), err error) {
+	return admitMessage(&pb.GraphDef{}, data, q)
+}
+
 func newCensus(q *quota.Quota) *census {
 	return &census{quota: q, maxNodes: q.Most(quota.Nodes), maxEdges: q.Most(quota.Edges), maxFunctions: q.Most(quota.Functions)}
 }
