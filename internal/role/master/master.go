@@ -132,6 +132,7 @@ type Master struct {
 	background background
 	waits      waits
 	failures   failures
+	maxNames   int             // feeds, fetches and targets of a step
 	ctx        context.Context // of background work; ends when the master is closed
 	stop       context.CancelFunc
 
@@ -142,6 +143,7 @@ type Master struct {
 // New returns a master. The caller must call Close.
 func New(cfg Config) *Master {
 	m := &Master{Config: cfg, clusters: clusterCheck{own: cfg.Cluster, hash: peer.HashCluster(cfg.Cluster)}, recent: requestid.NewRecent(recentRequests, 4), sessions: map[string]*session{}}
+	m.maxNames = m.Quota.Most(quota.Nodes)
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	m.background.Go(m.watch)
 	return m

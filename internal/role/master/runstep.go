@@ -32,9 +32,9 @@ func (m *Master) runStep(ctx context.Context, req *message.RunStepRequest) (*mes
 	if err != nil {
 		return nil, err
 	}
-	if n, most := len(req.Feeds)+len(req.Fetches)+len(req.Targets), m.Quota.Most(quota.Nodes); n > most {
+	if n := len(req.Feeds) + len(req.Fetches) + len(req.Targets); n > m.maxNames {
 		return nil, status.ResourceExhaustedf("The step has %d feeds, fetches and targets; it may have as many as a graph may have nodes, %d (%s).",
-			n, most, quota.Nodes.Flag())
+			n, m.maxNames, quota.Nodes.Flag())
 	}
 	d := s.deadline(ctx, req.Options)
 	run := s.runStep
