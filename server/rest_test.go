@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/trust"
 	"github.com/weft-ml/weft/op"
@@ -71,15 +69,7 @@ const squareGraph = `{"node": [
 
 func startREST(t *testing.T) *restClient {
 	t.Helper()
-	s, err := server.New(cluster.ServerDef{Cluster: cluster.Spec{"worker": {0: "127.0.0.1:0"}}, Job: "worker"},
-		server.WithHTTP("127.0.0.1:0"), server.WithREST(), server.WithLogger(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	s := start1(t, server.WithHTTP("127.0.0.1:0"), server.WithREST())
 	return &restClient{t, httpClient(t, nil), s.HTTPURL()}
 }
 

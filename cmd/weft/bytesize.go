@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/pflag"
 )
 
 // byteSize is a flag with a number of bytes, such as 1073741824, 512MiB or 1.5GiB. -1 means no
@@ -43,3 +45,8 @@ func (b *byteSize) String() string {
 
 // Type implements pflag.Value.
 func (b *byteSize) Type() string { return "bytes" }
+
+// memoryLimitFlag adds the flag for the memory of the process.
+func memoryLimitFlag(flags *pflag.FlagSet, limit *byteSize, what string) {
+	flags.Var(limit, "memory-limit", "memory that the process may use, as in 3GiB; "+what+" that need more fail; -1 for no limit (default 90 % of the machine or of the control group)")
+}

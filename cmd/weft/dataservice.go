@@ -29,7 +29,7 @@ func (f *dataFlags) add(flags *pflag.FlagSet, port int) {
 	flags.StringVar(&f.host, "host", "127.0.0.1", "address to listen on; 0.0.0.0 or :: for all, with --insecure")
 	flags.IntVar(&f.port, "port", port, "port to listen on; 0 for any that is free")
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address other than loopback, where any host that can reach it can run datasets")
-	flags.Var(&f.memory, "memory-limit", "memory that the process may use, as in 3GiB; datasets that need more fail; -1 for no limit (default 90 % of the machine or of the control group)")
+	memoryLimitFlag(flags, &f.memory, "datasets")
 	f.log.add(flags, "calls of workers and clients, too")
 }
 

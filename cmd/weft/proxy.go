@@ -162,16 +162,10 @@ func (f *proxyFlags) open(address string) (net.Listener, error) {
 // openUnix listens on a Unix socket that only the user of the proxy may use. A socket that an
 // earlier proxy has left is replaced.
 func openUnix(path string) (net.Listener, error) {
-	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
-		if c, err := net.Dial("unix", path); err == nil {
-			c.Close()
-			return nil, fmt.Errorf("--listen unix:%s: another process listens there", path)
-		}
-		if err := os.Remove(path); err != nil {
-			return nil, err
-		}
+	l, err := listenUnix(path)
+	if errors.Is(err, errSocketInUse) {
+		return nil, fmt.Errorf("--listen unix:%s: another process listens there", path)
 	}
-	l, err := net.Listen("unix", path)
 	if err != nil {
 		return nil, err
 	}

@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"os"
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -114,7 +111,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.monitoringFile, "monitoring-config-file", "", "file with a MonitoringConfig in text form, for metrics")
 	flags.StringVar(&f.sslFile, "ssl-config-file", "", "file with an SSLConfig in text form, for TLS of gRPC")
 	flags.Var(&f.maxRequest, "max-request-size", "size of the largest request over HTTP")
-	flags.Var(&f.memoryLimit, "memory-limit", "memory that the process may use, as in 3GiB; requests and models that need more fail; -1 for no limit (default 90 % of the machine or of the control group)")
+	memoryLimitFlag(flags, &f.memoryLimit, "requests and models")
 	drainFlags(flags, &f.grace, "requests")
 	f.log.add(flags, "details of models, too")
 	without(flags)
@@ -299,26 +296,4 @@ func (f *serveFlags) listen(c *serving.Config) error {
 	}
 	c.GRPC = append(c.GRPC, l)
 	return nil
-}
-
-// listenUnix listens on a Unix socket. It replaces one that a process has left when it was killed.
-func listenUnix(path string) (net.Listener, error) {
-	l, err := net.Listen("unix", path)
-	if !errors.Is(err, syscall.EADDRINUSE) {
-		return l, err
-	}
-	info, statErr := os.Lstat(path)
-	if statErr != nil || info.Mode()&os.ModeSocket == 0 {
-		return nil, err
-	}
-	if c, dialErr := net.DialTimeout("unix", path, time.Second); !errors.Is(dialErr, syscall.ECONNREFUSED) {
-		if c != nil {
-			c.Close()
-		}
-		return nil, err
-	}
-	if err := os.Remove(path); err != nil {
-		return nil, err
-	}
-	return net.Listen("unix", path)
 }

@@ -106,7 +106,7 @@ func newServer() *cobra.Command {
 	flags.DurationVar(&f.orphans, "orphan-timeout", server.DefaultOrphanTimeout, "drop unused sessions of another task's master that it does not have any more, or if it cannot be reached for this time; 0 for never")
 	limitFlags(flags, &f.limits)
 	flags.IntVar(&f.logRate, "max-log-rate", 100, "lines of the log in one second; further lines are counted in one")
-	flags.Var(&f.memoryLimit, "memory-limit", "memory that the process may use, as in 3GiB; steps that need more fail; -1 for no limit (default 90 % of the machine or of the control group)")
+	memoryLimitFlag(flags, &f.memoryLimit, "steps")
 	f.files.add(flags)
 	f.tls.add(flags)
 	f.ops.add(flags)

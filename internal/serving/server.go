@@ -174,20 +174,19 @@ func (s *Server) load(ctx context.Context, model string, version int64, dir stri
 // ServeHTTP implements [http.Handler]. A panic is an internal error of its request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
-		v := recover()
-		if over, ok := v.(*membudget.Exceeded); ok {
-			err := status.ResourceExhaustedf("there is no memory for %d more bytes of a request (--memory-limit)", over.Bytes)
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(httpcode.Of(status.ResourceExhausted))
-			_, _ = w.Write(rest.ErrorBody(err)) // the client has gone if that fails
+		var err error
+		switch v := recover().(type) {
+		case nil:
 			return
-		}
-		if v != nil {
+		case *membudget.Exceeded:
+			err = status.ResourceExhaustedf("there is no memory for %d more bytes of a request (--memory-limit)", v.Bytes)
+		default:
 			s.config.Log.Error("panic in a handler", "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusInternalServerError)
-			_, _ = w.Write(rest.ErrorBody(status.Internalf("panic while serving %s: %v", r.URL.Path, v)))
+			err = status.Internalf("panic while serving %s: %v", r.URL.Path, v)
 		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(httpcode.Of(status.CodeOf(err)))
+		_, _ = w.Write(rest.ErrorBody(err)) // the client has gone if that fails
 	}()
 	// these fail in tests, which have no connection
 	control, now := http.NewResponseController(w), time.Now()

@@ -28,9 +28,15 @@ type observed struct {
 	sent     int64 // bytes of messages that were sent with Send
 }
 
-// observeStart notifies the observer that a call is served.
+// observeStart notifies the observer, and the tracer, that a call is served.
 func (c *Call) observeStart() {
-	if o := c.conn.server.Observer; o != nil && c.httpStatus == "" {
+	if c.httpStatus != "" {
+		return
+	}
+	if t := c.conn.server.Tracer; t != nil {
+		c.ctx, c.endSpan = t.Served(c.ctx, c.path, c.caller.Name, c.traced)
+	}
+	if o := c.conn.server.Observer; o != nil {
 		c.observed.began = mono.Nanos()
 		if c.requests == nil {
 			c.observed.received = c.in.size()

@@ -149,7 +149,6 @@ func (c *serverConn) startStream(call *Call) {
 	call.requests = newRequestQueue()
 	call.in.queue = call.requests
 	call.observeStart()
-	call.traceStart()
 	c.out.mu.Lock()
 	call.started = true
 	c.out.mu.Unlock()

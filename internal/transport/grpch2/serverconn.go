@@ -352,7 +352,6 @@ func (c *serverConn) startCall(call *Call) error {
 		c.out.mu.Unlock()
 	}
 	call.observeStart()
-	call.traceStart()
 	inline := c.canServeInline(call.method) && !compressed
 	c.server.running.Add(1)
 	c.activeCalls.Add(1)

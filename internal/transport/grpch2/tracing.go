@@ -33,13 +33,6 @@ func (t TraceHeaders) append(b []byte) []byte {
 	return b
 }
 
-// traceStart begins the span of a call that is served.
-func (c *Call) traceStart() {
-	if t := c.conn.server.Tracer; t != nil && c.httpStatus == "" {
-		c.ctx, c.endSpan = t.Served(c.ctx, c.path, c.caller.Name, c.traced)
-	}
-}
-
 // trace begins the span of a call that is made, which the request names to the server. The result
 // is nil for a call without a span.
 func (c *Client) trace(ctx context.Context, r *Request) (end func(code uint32, text string)) {
