@@ -2,9 +2,11 @@ package master
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/sys/mono"
 )
 
@@ -63,11 +65,28 @@ func (d deadline) context(ctx context.Context) (context.Context, context.CancelF
 	if !d.set {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(context.WithValue(ctx, clientContext{}, ctx), d.at-mono.Now(), errTimeout)
+	ctx = context.WithValue(ctx, waiterKey{}, waiter{ctx, d.limit})
+	return context.WithTimeoutCause(ctx, d.at-mono.Now(), errTimeout)
 }
 
-// clientContext is the key of the client's context in a context with a deadline.
-type clientContext struct{}
+// waiterKey is the key of the waiter in a context with a deadline.
+type waiterKey struct{}
+
+// waiter is a request that waits with a deadline.
+type waiter struct {
+	client  context.Context // without the deadline
+	limited bool            // the deadline is that of --max-step-time
+}
+
+// overtime returns how the error of a request that reached its deadline names what it waited for. A
+// limited request has reached --max-step-time, which is counted.
+func (m *Master) overtime(what string, limited bool) string {
+	if !limited {
+		return what
+	}
+	m.Quota.Hit(quota.StepTime)
+	return fmt.Sprintf("The time of a step is limited to %v (%s). %s", m.Quota.StepTime, quota.StepTime.Flag(), what)
+}
 
 // begin starts the context of a step. It has no timer until something waits for its end. The caller
 // must call Finish.

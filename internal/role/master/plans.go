@@ -62,14 +62,16 @@ func (s *session) unprepared(ctx context.Context, p *plan) error {
 	if err != errTimeout {
 		return err
 	}
+	w := ctx.Value(waiterKey{}).(waiter)
 	var tasks []unfinished
 	for _, t := range p.registering.list() {
 		tasks = append(tasks, unfinished{t, "RegisterGraph"})
 	}
 	if len(tasks) == 0 {
-		return errTimeout.Annotate(" The master has not finished preparing the step in session %s.", s.handle)
+		what := "The master has not finished preparing the step in session " + s.handle + "."
+		return errTimeout.Annotate(" %s", s.master.overtime(what, w.limited))
 	}
-	return s.timedOut(ctx.Value(clientContext{}).(context.Context), "Preparing a step of session "+s.handle, tasks)
+	return s.timedOut(w.client, s.master.overtime("Preparing a step of session "+s.handle, w.limited), tasks)
 }
 
 // keepLocked adds a plan to session.plans. If there are too many, it removes the least recently

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/test/testcluster"
 	"github.com/weft-ml/weft/status"
 )
@@ -66,6 +67,30 @@ func TestTimeoutNamesTheTaskThatIsSilent(t *testing.T) {
 				if ctx.Err() != nil {
 					t.Error("the error came after the client's deadline")
 				}
+				c.Intercept(nil)
+			})
+		})
+	}
+}
+
+// A step that reaches --max-step-time while it is prepared, or while it runs, says so.
+func TestStepTimeIsNamed(t *testing.T) {
+	for name, prepared := range map[string]bool{"preparing": false, "running": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := testcluster.New(t, testcluster.Options{
+					Jobs: map[string]int{"ps": 1, "worker": 2}, Kernels: testcluster.Kernels(), Quota: quota.Limits{StepTime: 3 * time.Second},
+				})
+				s := open(t, c, readsVariable)
+				x := testcluster.Feeds{"x:0": scalar(1)}
+				if prepared {
+					run(t, s, x, "z:0")
+				}
+				c.Intercept(testcluster.Freeze("ps", 0))
+				_, err := s.Step(t.Context(), x, []string{"z:0"}, nil, nil)
+				what := map[bool]string{false: "Preparing a step of session", true: "Step "}[prepared]
+				expect(t, err, status.DeadlineExceeded,
+					"Operation timed out. The time of a step is limited to 3s (--max-step-time). "+what, "/job:ps/replica:0/task:0")
 				c.Intercept(nil)
 			})
 		})

@@ -12,7 +12,6 @@ import (
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
-	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/role/recorder"
 	"github.com/weft-ml/weft/internal/role/requestid"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
@@ -294,11 +293,7 @@ func (st *step) outcome(ctx context.Context) error {
 			late = append(late, st.plan.partitions[i].unfinished())
 		}
 		what := fmt.Sprintf("Step %d of session %s", st.id, st.session.handle)
-		if q := st.session.master.Quota; st.limited {
-			q.Hit(quota.StepTime)
-			what = fmt.Sprintf("The time of a step is limited to %v (%s). %s", q.StepTime, quota.StepTime.Flag(), what)
-		}
-		return st.session.timedOut(ctx, what, late)
+		return st.session.timedOut(ctx, st.session.master.overtime(what, st.limited), late)
 	case ctx.Err() != nil:
 		return status.FromContext(ctx, "running the step")
 	}
