@@ -83,9 +83,6 @@ func (p *Principal) ID() string {
 
 type contextKey struct{}
 
-// FromParent implements stepctx.ParentKey: each step asks who its caller is.
-func (contextKey) FromParent() {}
-
 // NewContext returns a context that carries a principal, which must not be modified.
 func NewContext(ctx context.Context, p *Principal) context.Context {
 	return context.WithValue(ctx, contextKey{}, p)

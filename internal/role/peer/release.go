@@ -49,9 +49,6 @@ func (r Release) IsOld() bool { return r != Unknown && r < TF23 }
 
 type contextKey struct{}
 
-// FromParent implements stepctx.ParentKey.
-func (contextKey) FromParent() {}
-
 // NewContext returns a context for the calls of a peer.
 func NewContext(ctx context.Context, r Release) context.Context {
 	return context.WithValue(ctx, contextKey{}, r)
@@ -66,9 +63,6 @@ func FromContext(ctx context.Context) Release {
 
 // addressKey is the key of the address of a caller.
 type addressKey struct{}
-
-// FromParent implements stepctx.ParentKey.
-func (addressKey) FromParent() {}
 
 // WithAddress returns a context for the calls of a caller with an address.
 func WithAddress(ctx context.Context, ip netip.Addr) context.Context {

@@ -12,8 +12,8 @@
 //     pieces of work.
 //   - [Context.Arm] starts the deadline timer and subscribes to the foreign parent. Call it before
 //     blocking until a notification.
-//   - [Context.Done] creates a standard context on first use, and so does [Context.Value], except
-//     for a [ParentKey].
+//   - [Context.Done] creates a standard context on first use, and so does package context when it
+//     asks for a cause or attaches a child.
 //
 // Call Begin first and Finish last. The struct may be reused if TryReset then returns true.
 package stepctx
@@ -315,16 +315,34 @@ func (c *Context) Err() error {
 // Done implements context.Context.
 func (c *Context) Done() <-chan struct{} { return c.asStd().Done() }
 
-// A ParentKey is the key of a value that steps take from the context of their request. Looking it
-// up creates no standard context.
-type ParentKey interface{ FromParent() }
+// standardKey is the key with which package context asks a context for its own state, to find a
+// cause or to attach a child. It is private there, so that package is made to ask for it once.
+var standardKey = func() any {
+	var p keyProbe
+	_ = context.Cause(&p)
+	return p.key
+}()
 
-// Value implements context.Context. context.Cause finds the cause through it.
+// keyProbe is a context that keeps the key that it is asked for.
+type keyProbe struct {
+	context.Context //nolint:containedctx // it is a context itself
+	key             any
+}
+
+func (p *keyProbe) Value(key any) any {
+	p.key = key
+	return nil
+}
+
+func (p *keyProbe) Err() error { return context.Canceled }
+
+// Value implements context.Context. Only package context's own key needs a standard context. The
+// other values are those of the request.
 func (c *Context) Value(key any) any {
-	if _, ok := key.(ParentKey); ok {
-		return c.parent.Value(key)
+	if key == standardKey {
+		return c.asStd().Value(key)
 	}
-	return c.asStd().Value(key)
+	return c.parent.Value(key)
 }
 
 // asStd returns a standard context that begins and ends with this one.

@@ -379,10 +379,8 @@ func TestReuseWithDeadlinesAllocatesNothing(t *testing.T) {
 
 type parentKey struct{}
 
-func (parentKey) FromParent() {}
-
-// The value of a parent's key is found without a standard context.
-func TestParentKeyAllocatesNothing(t *testing.T) {
+// The value of a request is found without a standard context.
+func TestValueAllocatesNothing(t *testing.T) {
 	parent := context.WithValue(t.Context(), parentKey{}, "v")
 	var outer, c stepctx.Context
 	outer.Begin(parent)
