@@ -164,11 +164,11 @@ def go_client(side):
     return out
 
 
-def go_steps(target, calls):
+def go_steps(target, calls, *options):
     """Returns the output of the Go client. calls maps numbers of clients to calls per client."""
     calls = ",".join(f"{n}:{k}" for n, k in calls.items())
     done = subprocess.run(
-        [GO, "-target", target, "-calls", calls], capture_output=True, text=True, timeout=50
+        [GO, "-target", target, "-calls", calls, *options], capture_output=True, text=True, timeout=200
     )
     if done.returncode:
         raise RuntimeError(done.stderr.strip())

@@ -6,6 +6,10 @@
 // With -target local the step runs in this process. The output is a JSON list with the median and
 // the 99th percentile, in microseconds, for each kind of step and number of clients. Every client
 // has its own session.
+//
+// With several targets, separated by commas, one client takes turns: -calls 1:20 -turns 100 makes 20
+// calls on each target, 100 times. The times of the turns are then comparable on a machine whose
+// speed changes.
 package main
 
 import (
@@ -21,10 +25,13 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/examples/digits"
+	"github.com/weft-ml/weft/examples/mlp"
 	"github.com/weft-ml/weft/graph"
 	_ "github.com/weft-ml/weft/local" // registers the target
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
+	"github.com/weft-ml/weft/train"
 )
 
 // result is the output for one kind of step.
@@ -33,17 +40,20 @@ type result struct {
 	Clients int     `json:"clients"`
 	Median  float64 `json:"median"`
 	P99     float64 `json:"p99"`
+	// mean time of a call in microseconds, by turn and target; only with several targets
+	Turns [][]float64 `json:"turns,omitempty"`
 }
 
 // load is a number of clients and the number of calls of each.
 type load struct{ clients, calls int }
 
 func main() {
-	target := flag.String("target", "", "worker 0 of a cluster with a ps and two workers, or "+inProcess)
+	target := flag.String("target", "", "worker 0 of a cluster with a ps and two workers, or "+inProcess+", or a list of such")
+	turns := flag.Int("turns", 0, "turns between the targets of a list")
 	calls := flag.String("calls", "1:500", "list of clients:calls, where calls is per client")
-	only := flag.String("steps", "", "comma-separated kinds of steps to measure (default all)")
+	only := flag.String("steps", "", "comma-separated kinds of steps to measure (default all but "+trainingStep+")")
 	flag.Parse()
-	results, err := measure(context.Background(), *target, *calls, *only)
+	results, err := measure(context.Background(), *target, *calls, *only, *turns)
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(results)
 	}
@@ -53,7 +63,7 @@ func main() {
 	}
 }
 
-func measure(ctx context.Context, target, calls, only string) ([]result, error) {
+func measure(ctx context.Context, target, calls, only string, turns int) ([]result, error) {
 	loads, err := parseLoads(calls)
 	if err != nil {
 		return nil, err
@@ -62,19 +72,30 @@ func measure(ctx context.Context, target, calls, only string) ([]result, error) 
 	if err != nil {
 		return nil, err
 	}
-	if only != "" {
-		names := strings.Split(only, ",")
-		kinds = slices.DeleteFunc(kinds, func(s step) bool { return !slices.Contains(names, s.name) })
-	}
+	names := strings.Split(only, ",")
+	kinds = slices.DeleteFunc(kinds, func(s step) bool {
+		if only == "" {
+			return s.name == trainingStep
+		}
+		return !slices.Contains(names, s.name)
+	})
 	var out []result
 	for _, l := range loads {
 		for _, s := range kinds {
+			if turns > 0 {
+				times, err := takeTurns(ctx, strings.Split(target, ","), s, turns, l.calls)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", s.name, err)
+				}
+				out = append(out, result{Step: s.name, Clients: 1, Turns: times})
+				continue
+			}
 			times, err := l.run(ctx, target, s)
 			if err != nil {
 				return nil, fmt.Errorf("%s, %d clients: %w", s.name, l.clients, err)
 			}
 			slices.Sort(times)
-			out = append(out, result{s.name, l.clients, micros(times, 0.5), micros(times, 0.99)})
+			out = append(out, result{s.name, l.clients, micros(times, 0.5), micros(times, 0.99), nil})
 		}
 	}
 	return out, nil
@@ -109,16 +130,20 @@ type step struct {
 	fetch op.Output
 	feeds []op.Output
 	fed   []tensor.Tensor
+	init  *graph.Node // runs once; nil for none
 }
 
 const inProcess = "local"
+
+// trainingStep is the name of a step of the network of the examples.
+const trainingStep = "training"
 
 // steps returns the kinds of steps of bench.endtoend.latency for a Go client, or the only one for
 // the local target.
 func steps(target string) ([]step, error) {
 	one := op.NewScope()
 	if target == inProcess {
-		return []step{{"in process", one.Graph(), op.Const(one, float32(1)), nil, nil}}, nil
+		return []step{{"in process", one.Graph(), op.Const(one, float32(1)), nil, nil, nil}}, nil
 	}
 	constant := op.Const(one.WithDevice("/job:worker/task:0"), float32(1))
 
@@ -130,12 +155,30 @@ func steps(target string) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
+	trained, err := training()
+	if err != nil {
+		return nil, err
+	}
 	return []step{
-		{"callable", one.Graph(), constant, nil, nil},
-		{"feed", two.Graph(), mean, []op.Output{batch}, []tensor.Tensor{images}},
+		trained,
+		{"callable", one.Graph(), constant, nil, nil, nil},
+		{"feed", two.Graph(), mean, []op.Output{batch}, []tensor.Tensor{images}, nil},
 		hops("one hop", "/job:ps/task:0"),
 		hops("three hops", "/job:ps/task:0", "/job:worker/task:1", "/job:ps/task:0"),
 	}, nil
+}
+
+// training returns a step that trains the network of the examples on 100 images. The variables are
+// on the parameter server.
+func training() (step, error) {
+	s := op.NewScope().WithDeviceFunc(train.ReplicaDeviceSetter(train.DeviceSetter{PSTasks: 1, WorkerDevice: "/job:worker/task:0"}))
+	model := mlp.New(s, 100)
+	update := train.Minimize(s, train.NewGradientDescent(0.01), model.Loss, nil)
+	fed, err := model.Feeds(digits.New(0), 100)
+	loss := op.Identity(s.WithControlDependencies(update), model.Loss)
+	return step{
+		trainingStep, s.Graph(), loss, []op.Output{model.X, model.Y}, []tensor.Tensor{fed[model.X], fed[model.Y]}, train.VariablesInitializer(s),
+	}, err
 }
 
 // hops returns a step whose value starts on the first task and passes through the others to worker
@@ -147,7 +190,7 @@ func hops(name string, tasks ...string) step {
 		at := s.WithDevice(task)
 		x = op.AddV2(at, x, op.Const(at, float32(1)))
 	}
-	return step{name, s.Graph(), x, nil, nil}
+	return step{name, s.Graph(), x, nil, nil, nil}
 }
 
 // run runs all clients concurrently and returns the times of their calls. The first fifth of each
@@ -155,14 +198,12 @@ func hops(name string, tasks ...string) step {
 func (l load) run(ctx context.Context, target string, s step) ([]time.Duration, error) {
 	clients := make([]*weft.Callable, l.clients)
 	for i := range clients {
-		session, err := weft.NewSession(target, s.graph, weft.WithTimeout(30*time.Second))
+		c, closeSession, err := open(ctx, target, s)
 		if err != nil {
 			return nil, err
 		}
-		defer session.Close()
-		if clients[i], err = session.Prepare(ctx, weft.Step{Feeds: s.feeds, Fetches: []op.Output{s.fetch}}); err != nil {
-			return nil, err
-		}
+		defer closeSession()
+		clients[i] = c
 	}
 	times := make([][]time.Duration, l.clients)
 	errs := make([]error, l.clients)
@@ -177,6 +218,56 @@ func (l load) run(ctx context.Context, target string, s step) ([]time.Duration, 
 		}
 	}
 	return slices.Concat(times...), nil
+}
+
+// open opens a session for a step.
+func open(ctx context.Context, target string, s step) (c *weft.Callable, closeSession func(), err error) {
+	session, err := weft.NewSession(target, s.graph, weft.WithTimeout(30*time.Second))
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.init != nil {
+		err = session.Exec(ctx, nil, s.init)
+	}
+	if err == nil {
+		c, err = session.Prepare(ctx, weft.Step{Feeds: s.feeds, Fetches: []op.Output{s.fetch}})
+	}
+	if err != nil {
+		session.Close()
+		return nil, nil, err
+	}
+	return c, func() { session.Close() }, nil
+}
+
+// takeTurns makes some calls on each target, in each turn. It returns the mean time of a call in
+// microseconds, by turn and target. The target that begins changes.
+func takeTurns(ctx context.Context, targets []string, s step, turns, calls int) ([][]float64, error) {
+	clients := make([]*weft.Callable, len(targets))
+	for i, target := range targets {
+		c, closeSession, err := open(ctx, target, s)
+		if err != nil {
+			return nil, err
+		}
+		defer closeSession()
+		clients[i] = c
+	}
+	out := make([][]float64, turns)
+	for turn := range out {
+		out[turn] = make([]float64, len(targets))
+		for i := range targets {
+			at := (turn + i) % len(targets)
+			times, err := call(ctx, clients[at], s.fed, calls)
+			if err != nil {
+				return nil, err
+			}
+			var sum time.Duration
+			for _, d := range times {
+				sum += d
+			}
+			out[turn][at] = float64(sum) / float64(len(times)) / float64(time.Microsecond)
+		}
+	}
+	return out, nil
 }
 
 func call(ctx context.Context, c *weft.Callable, feeds []tensor.Tensor, calls int) ([]time.Duration, error) {

@@ -27,20 +27,23 @@ const (
 // encode returns an ExportTraceServiceRequest. The spans are of one resource and one scope: those
 // of one provider of one program.
 func encode(spans []sdktrace.ReadOnlySpan) []byte {
-	scope := spans[0].InstrumentationScope()
-	var of, scoped, out []byte
-	scoped = appendText(appendText(nil, 1, scope.Name), 2, scope.Version)
-	of = appendBytes(nil, 1, scoped)
-	for _, s := range spans {
-		of = appendBytes(of, 2, appendSpan(nil, s))
-	}
-	of = appendText(of, 3, scope.SchemaURL)
-	res := spans[0].Resource()
-	out = appendBytes(nil, 1, appendResource(nil, res))
-	out = appendBytes(out, 2, of)
-	out = appendText(out, 3, res.SchemaURL())
-	return appendBytes(nil, 1, out)
+	res, scope := spans[0].Resource(), spans[0].InstrumentationScope()
+	b := make([]byte, 0, estimatedSpan*(len(spans)+1))
+	return appendMessage(b, 1, func(b []byte) []byte {
+		b = appendMessage(b, 1, func(b []byte) []byte { return appendResource(b, res) })
+		b = appendMessage(b, 2, func(b []byte) []byte {
+			b = appendMessage(b, 1, func(b []byte) []byte { return appendText(appendText(b, 1, scope.Name), 2, scope.Version) })
+			for _, s := range spans {
+				b = appendMessage(b, 2, func(b []byte) []byte { return appendSpan(b, s) })
+			}
+			return appendText(b, 3, scope.SchemaURL)
+		})
+		return appendText(b, 3, res.SchemaURL())
+	})
 }
+
+// estimatedSpan is the usual size of an encoded span in bytes.
+const estimatedSpan = 320
 
 func appendResource(b []byte, r *resource.Resource) []byte {
 	for it := r.Iter(); it.Next(); {
@@ -62,15 +65,15 @@ func appendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
 		b = appendAttribute(b, 9, a)
 	}
 	b = appendInteger(b, 10, uint64(s.DroppedAttributes())) //nolint:gosec // a count
-	var state []byte
 	switch s.Status().Code {
 	case codes.Ok:
-		state = appendInteger(nil, 3, statusOK)
+		b = appendMessage(b, 15, func(b []byte) []byte { return appendInteger(b, 3, statusOK) })
 	case codes.Error:
-		state = appendInteger(appendText(nil, 2, s.Status().Description), 3, statusError)
+		b = appendMessage(b, 15, func(b []byte) []byte {
+			return appendInteger(appendText(b, 2, s.Status().Description), 3, statusError)
+		})
 	case codes.Unset:
 	}
-	b = appendBytes(b, 15, state)
 	flags := uint32(self.TraceFlags()) | flagHasRemote
 	if parent.IsRemote() {
 		flags |= flagRemote
@@ -80,38 +83,55 @@ func appendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
 
 // appendAttribute appends a KeyValue.
 func appendAttribute(b []byte, field protowire.Number, a attribute.KeyValue) []byte {
-	return appendBytes(b, field, appendBytes(appendText(nil, 1, string(a.Key)), 2, value(a.Value)))
+	return appendMessage(b, field, func(b []byte) []byte {
+		return appendMessage(appendText(b, 1, string(a.Key)), 2, func(b []byte) []byte { return appendValue(b, a.Value) })
+	})
 }
 
-// value returns an AnyValue. One that is set is encoded even if it is 0 or "".
-func value(v attribute.Value) []byte {
+// appendValue appends the field of an AnyValue, even if the value is 0 or "".
+func appendValue(b []byte, v attribute.Value) []byte {
 	switch v.Type() {
 	case attribute.BOOL:
-		return appendBool(nil, v.AsBool())
+		return appendBool(b, v.AsBool())
 	case attribute.INT64:
-		return appendInt(nil, v.AsInt64())
+		return appendInt(b, v.AsInt64())
 	case attribute.FLOAT64:
-		return appendFloat(nil, v.AsFloat64())
+		return appendFloat(b, v.AsFloat64())
 	case attribute.BOOLSLICE:
-		return array(v.AsBoolSlice(), appendBool)
+		return appendArray(b, v.AsBoolSlice(), appendBool)
 	case attribute.INT64SLICE:
-		return array(v.AsInt64Slice(), appendInt)
+		return appendArray(b, v.AsInt64Slice(), appendInt)
 	case attribute.FLOAT64SLICE:
-		return array(v.AsFloat64Slice(), appendFloat)
+		return appendArray(b, v.AsFloat64Slice(), appendFloat)
 	case attribute.STRINGSLICE:
-		return array(v.AsStringSlice(), appendString)
+		return appendArray(b, v.AsStringSlice(), appendString)
 	default:
-		return appendString(nil, v.String())
+		return appendString(b, v.String())
 	}
 }
 
-// array returns an AnyValue with an ArrayValue.
-func array[T any](values []T, one func([]byte, T) []byte) []byte {
-	var list []byte
-	for _, v := range values {
-		list = protowire.AppendBytes(protowire.AppendTag(list, 1, protowire.BytesType), one(nil, v))
+// appendArray appends the field of an AnyValue with an ArrayValue.
+func appendArray[T any](b []byte, values []T, one func([]byte, T) []byte) []byte {
+	return appendMessage(b, 5, func(b []byte) []byte {
+		for _, v := range values {
+			b = appendMessage(b, 1, func(b []byte) []byte { return one(b, v) })
+		}
+		return b
+	})
+}
+
+// appendMessage appends a field whose value is what body appends.
+func appendMessage(b []byte, field protowire.Number, body func([]byte) []byte) []byte {
+	b = append(protowire.AppendTag(b, field, protowire.BytesType), 0) // the length, if it has one byte
+	start := len(b)
+	b = body(b)
+	length := uint64(len(b) - start) //nolint:gosec // not negative
+	if more := protowire.SizeVarint(length) - 1; more > 0 {
+		b = append(b, make([]byte, more)...)
+		copy(b[start+more:], b[start:])
 	}
-	return protowire.AppendBytes(protowire.AppendTag(nil, 5, protowire.BytesType), list)
+	protowire.AppendVarint(b[:start-1], length)
+	return b
 }
 
 // Each appends the field of an AnyValue.
@@ -140,7 +160,10 @@ func appendBytes(b []byte, field protowire.Number, v []byte) []byte {
 }
 
 func appendText(b []byte, field protowire.Number, v string) []byte {
-	return appendBytes(b, field, []byte(v))
+	if v == "" {
+		return b
+	}
+	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), v)
 }
 
 func appendInteger(b []byte, field protowire.Number, v uint64) []byte {

@@ -73,6 +73,8 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.batches = append(c.batches, batch)
 }
 
+func noEnvironment(string) string { return "" }
+
 func status(code int) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) { w.WriteHeader(code) }
 }
@@ -86,7 +88,7 @@ func (c *collector) send(config Config) *Exporter {
 	}
 	e := New(config)
 	of := resource.NewWithAttributes("https://example.org/schema", attribute.String("service.name", "weft"))
-	p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(e), sdktrace.WithResource(of))
+	p := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(newBatcher(e, batchLimitsFrom(noEnvironment, config.Log))), sdktrace.WithResource(of))
 	tracer := p.Tracer("scope", trace.WithInstrumentationVersion("v1"))
 	state, err := trace.ParseTraceState("vendor=1")
 	if err != nil {

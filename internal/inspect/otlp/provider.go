@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -21,7 +22,8 @@ const closeTimeout = 2 * time.Second
 // A Provider sends spans to a collector.
 type Provider struct {
 	*sdktrace.TracerProvider
-	Port uint16 // of the collector
+	Port        uint16 // of the collector
+	parentBased bool
 }
 
 // Start returns a provider as OpenTelemetry's variables describe it, nil if they ask for
@@ -40,8 +42,22 @@ func Start(instance string, log *slog.Logger) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(New(*config)), sdktrace.WithResource(of))
-	return &Provider{p, config.Port()}, nil
+	b := newBatcher(New(*config), batchLimitsFrom(os.Getenv, log))
+	p := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(b), sdktrace.WithResource(of))
+	return &Provider{p, config.Port(), parentBased(os.Getenv)}, nil
+}
+
+// ParentBased reports whether no span is sampled below one that is not. Such spans need not be made.
+func (p *Provider) ParentBased() bool { return p.parentBased }
+
+// parentBased reports whether the sampler that OpenTelemetry's variable names follows the parent.
+// It is parentbased_always_on without one, and for a name that OpenTelemetry does not know.
+func parentBased(get func(string) string) bool {
+	switch strings.ToLower(strings.TrimSpace(get("OTEL_TRACES_SAMPLER"))) {
+	case "always_on", "always_off", "traceidratio":
+		return false
+	}
+	return true
 }
 
 // Close sends the spans that are left, for at most two seconds. A nil provider has none.

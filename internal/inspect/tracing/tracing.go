@@ -39,8 +39,10 @@ const (
 
 // Tracer makes spans. It implements [grpch2.CallTracer] and [observe.Tracer].
 type Tracer struct {
-	tracer     trace.Tracer
-	propagator propagation.TraceContext
+	tracer      trace.Tracer
+	propagator  propagation.TraceContext
+	parentBased bool // see [ParentBased]
+	calls       callOptions
 }
 
 var (
@@ -48,25 +50,57 @@ var (
 	_ observe.Tracer    = (*Tracer)(nil)
 )
 
+// ParentBased is what a provider may implement whose sampler follows the parent: no span is sampled
+// below one that is not. Then a trace that is not sampled costs little: only its first span is made,
+// and the calls below it say that it is not sampled.
+type ParentBased interface{ ParentBased() bool }
+
 // New returns a tracer whose spans a provider takes.
 func New(p trace.TracerProvider) *Tracer {
-	return &Tracer{tracer: p.Tracer("github.com/weft-ml/weft", trace.WithInstrumentationVersion(buildinfo.Read().Version),
-		trace.WithSchemaURL(semconv.SchemaURL))}
+	follows, ok := p.(ParentBased)
+	return &Tracer{
+		tracer: p.Tracer("github.com/weft-ml/weft", trace.WithInstrumentationVersion(buildinfo.Read().Version),
+			trace.WithSchemaURL(semconv.SchemaURL)),
+		parentBased: ok && follows.ParentBased(),
+	}
+}
+
+// start begins a span. It is nil if the span and those below it are not sampled.
+func (t *Tracer) start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	if isUnsampled(ctx) {
+		return ctx, nil
+	}
+	within, span := t.tracer.Start(ctx, name, options...)
+	if !t.parentBased || span.IsRecording() {
+		return within, span
+	}
+	u := new(unsampled)
+	t.propagator.Inject(within, (*headers)(u))
+	return context.WithValue(ctx, unsampledKey{}, u), nil
 }
 
 // StepBegan implements [observe.Tracer].
 func (t *Tracer) StepBegan(ctx context.Context, session string, tasks int) (context.Context, func(int64, error)) {
-	ctx, span := t.tracer.Start(ctx, "step", trace.WithAttributes(keySession.String(session), keyTasks.Int(tasks)))
+	if isUnsampled(ctx) {
+		return ctx, func(int64, error) {}
+	}
+	ctx, span := t.start(ctx, "step", trace.WithAttributes(keySession.String(session), keyTasks.Int(tasks)))
 	return ctx, func(id int64, err error) {
-		span.SetAttributes(keyStep.Int64(id))
-		finish(span, err)
+		if span != nil {
+			span.SetAttributes(keyStep.Int64(id))
+			finish(span, err)
+		}
 	}
 }
 
 // FunctionBegan implements [observe.Tracer].
 func (t *Tracer) FunctionBegan(ctx context.Context, name string) (context.Context, func(error)) {
-	ctx, span := t.tracer.Start(ctx, "function", trace.WithAttributes(keyFunction.String(name)))
-	return ctx, func(err error) { finish(span, err) }
+	ctx, span := t.start(ctx, "function", trace.WithAttributes(keyFunction.String(name)))
+	return ctx, func(err error) {
+		if span != nil {
+			finish(span, err)
+		}
+	}
 }
 
 // finish ends a span with the outcome of its work.
@@ -83,36 +117,50 @@ func (t *Tracer) Served(
 	ctx context.Context, method, peer string, from grpch2.TraceHeaders,
 ) (context.Context, func(uint32, string)) {
 	if from.Parent != "" {
+		if t.parentBased && saysUnsampled(from.Parent) {
+			return context.WithValue(ctx, unsampledKey{}, (*unsampled)(&from)), nil
+		}
 		ctx = t.propagator.Extract(ctx, (*headers)(&from))
 	}
 	if !trace.SpanContextFromContext(ctx).IsValid() && !beginsTrace(method) {
 		return ctx, nil
 	}
-	ctx, span := t.tracer.Start(ctx, method[1:], trace.WithSpanKind(trace.SpanKindServer), call(method, peer))
+	ctx, span := t.start(ctx, method[1:], t.calls.get(callKey{trace.SpanKindServer, method, peer})...)
+	if span == nil {
+		return ctx, nil
+	}
 	return ctx, func(code uint32, text string) { finishCall(span, code, text, faultOfServer(status.Code(code))) }
 }
 
 // Called implements [grpch2.CallTracer].
 func (t *Tracer) Called(ctx context.Context, method, peer string) (to grpch2.TraceHeaders, end func(uint32, string)) {
+	if u, ok := ctx.Value(unsampledKey{}).(*unsampled); ok {
+		if beginsTrace(method) {
+			to = grpch2.TraceHeaders(*u) // without them it would
+		}
+		return to, nil
+	}
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return to, nil
 	}
-	ctx, span := t.tracer.Start(ctx, method[1:], trace.WithSpanKind(trace.SpanKindClient), call(method, peer))
+	ctx, span := t.start(ctx, method[1:], t.calls.get(callKey{trace.SpanKindClient, method, peer})...)
+	if span == nil {
+		return to, nil
+	}
 	t.propagator.Inject(ctx, (*headers)(&to))
 	return to, func(code uint32, text string) { finishCall(span, code, text, code != 0) }
 }
 
-// call returns the attributes of a call.
-func call(method, peer string) trace.SpanStartEventOption {
-	attributes := []attribute.KeyValue{semconv.RPCSystemNameGRPC, semconv.RPCMethod(method[1:])}
-	if peer != "" {
-		attributes = append(attributes, keyPeer.String(peer))
-	}
-	return trace.WithAttributes(attributes...)
-}
+// answeredOK are the attributes of a call that succeeded.
+var answeredOK = []attribute.KeyValue{semconv.RPCResponseStatusCode(status.OK.String())}
 
 // finishCall ends the span of a call.
 func finishCall(span trace.Span, code uint32, text string, failed bool) {
+	if status.Code(code) == status.OK {
+		span.SetAttributes(answeredOK...)
+		span.End()
+		return
+	}
 	name := status.Code(code).String()
 	span.SetAttributes(semconv.RPCResponseStatusCode(name))
 	if failed {
@@ -148,22 +196,3 @@ func beginsTrace(method string) bool {
 	}
 	return !slices.Contains(quiet, method)
 }
-
-// headers carries W3C Trace Context for calls. It implements [propagation.TextMapCarrier].
-type headers grpch2.TraceHeaders
-
-func (h *headers) field(key string) *string {
-	switch key {
-	case "traceparent":
-		return &h.Parent
-	case "tracestate":
-		return &h.State
-	}
-	return new(string)
-}
-
-func (h *headers) Get(key string) string { return *h.field(key) }
-
-func (h *headers) Set(key, value string) { *h.field(key) = value }
-
-func (h *headers) Keys() []string { return []string{"traceparent", "tracestate"} }

@@ -73,7 +73,7 @@ func (c *clientCall) appendHeaderFrames(b []byte) []byte {
 	if !c.probe {
 		c.conn.startKeepalive()
 	}
-	var block [256]byte
+	var block [320]byte
 	fields := appendIndexed(appendIndexed(block[:0], staticMethodPOST), staticSchemeHTTP)
 	fields = appendNamed(fields, staticPath, c.request.Path)
 	fields = appendNamed(fields, staticAuthority, c.conn.client.authority)

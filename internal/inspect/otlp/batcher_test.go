@@ -1,0 +1,179 @@
+package otlp
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// transport is a collector without a network.
+type transport struct {
+	t     *testing.T
+	stuck atomic.Bool // requests wait until they are cancelled
+
+	mu      sync.Mutex
+	batches []int // guarded by mu
+}
+
+func (c *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c.stuck.Load() {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	batch := &tracepb.TracesData{}
+	if err := proto.Unmarshal(body, batch); err != nil {
+		c.t.Error(err)
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.batches = append(c.batches, len(batch.ResourceSpans[0].ScopeSpans[0].Spans))
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+}
+
+// batched runs f with a batcher of the default limits, and returns the log.
+func batched(t *testing.T, c *transport, f func(b *batcher, span sdktrace.ReadOnlySpan)) string {
+	var log bytes.Buffer
+	span := sdktraceSpans(t)[0]
+	synctest.Test(t, func(t *testing.T) {
+		e := New(Config{URL: "http://collector" + tracesPath, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		e.client = &http.Client{Transport: c}
+		b := newBatcher(e, batchLimitsFrom(noEnvironment, e.config.Log))
+		f(b, span)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := b.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return log.String()
+}
+
+func (c *transport) expect(batches ...int) {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Equal(c.batches, batches) {
+		c.t.Errorf("got the batches %v, want %v", c.batches, batches)
+	}
+}
+
+// Spans are sent when a batch is full, when the time has passed, on request and at the end.
+func TestBatches(t *testing.T) {
+	c := &transport{t: t}
+	batched(t, c, func(b *batcher, span sdktrace.ReadOnlySpan) {
+		for range 600 {
+			b.OnEnd(span)
+		}
+		synctest.Wait()
+		c.expect(512)
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		c.expect(512)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		c.expect(512, 88)
+		b.OnEnd(span)
+		if err := b.ForceFlush(context.Background()); err != nil {
+			t.Error(err)
+		}
+		c.expect(512, 88, 1)
+		b.OnEnd(span)
+		b.OnEnd(span)
+	})
+	c.expect(512, 88, 1, 2)
+}
+
+// A collector that does not answer costs spans, and no more memory than the queue.
+func TestQueueIsFull(t *testing.T) {
+	c := &transport{t: t}
+	c.stuck.Store(true)
+	log := batched(t, c, func(b *batcher, span sdktrace.ReadOnlySpan) {
+		fill := func(lost int) {
+			for range 512 {
+				b.OnEnd(span)
+			}
+			synctest.Wait() // they are being sent
+			for range 2048 + lost {
+				b.OnEnd(span)
+			}
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if len(b.spans) != 2048 || b.lost != lost {
+				t.Errorf("%d spans wait, %d are lost", len(b.spans), b.lost)
+			}
+		}
+		fill(100)
+		c.stuck.Store(false)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		c.stuck.Store(true)
+		fill(10)
+		c.stuck.Store(false)
+	})
+	c.expect(512, 512, 512, 512, 512, 512, 512, 512)
+	if strings.Count(log, "they end faster") != 2 || !strings.Contains(log, "lost=100") || !strings.Contains(log, "queue=2048") {
+		t.Errorf("got the log %s", log)
+	}
+}
+
+// Shutdown ends in its time if the collector does not answer.
+func TestShutdownOfStuckCollector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := New(Config{URL: "http://collector" + tracesPath, Log: slog.New(slog.DiscardHandler)})
+		c := &transport{t: t}
+		c.stuck.Store(true)
+		e.client = &http.Client{Transport: c}
+		b := newBatcher(e, batchLimitsFrom(noEnvironment, e.config.Log))
+		b.OnEnd(sdktraceSpans(t)[0])
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		began := time.Now()
+		if err := b.Shutdown(ctx); err == nil || time.Since(began) != 2*time.Second {
+			t.Errorf("it ended after %v with %v", time.Since(began), err)
+		}
+		if err := b.ForceFlush(t.Context()); err != nil {
+			t.Errorf("after the end: %v", err)
+		}
+	})
+}
+
+func TestBatchLimits(t *testing.T) {
+	var log bytes.Buffer
+	variables := map[string]string{envDelay: "100", envExportTimeout: "-1", envQueue: "300", envBatch: "many"}
+	got := batchLimitsFrom(func(name string) string { return variables[name] }, slog.New(slog.NewTextHandler(&log, nil)))
+	if want := (batchLimits{100 * time.Millisecond, 30 * time.Second, 300, 300}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if s := log.String(); strings.Count(s, "\n") != 2 || !strings.Contains(s, envExportTimeout) || !strings.Contains(s, envBatch) {
+		t.Errorf("got the log %s", s)
+	}
+}
+
+// parentBased follows OpenTelemetry's variable.
+func TestParentBased(t *testing.T) {
+	for name, want := range map[string]bool{
+		"": true, "parentbased_traceidratio": true, "unknown": true, "always_on": false, " TraceIDRatio ": false,
+	} {
+		if got := parentBased(func(string) string { return name }); got != want {
+			t.Errorf("%q: got %v", name, got)
+		}
+	}
+}
