@@ -7,8 +7,8 @@
 // the 99th percentile, in microseconds, for each kind of step and number of clients. Every client
 // has its own session.
 //
-// With several targets, separated by commas, one client takes turns: -calls 1:20 -turns 100 makes 20
-// calls on each target, 100 times. The times of the turns are then comparable on a machine whose
+// With several targets, separated by commas, one client takes turns: -calls 1:20 -turns 100 makes
+// 20 calls on each target, 100 times. The times of the turns are then comparable on a machine whose
 // speed changes.
 package main
 

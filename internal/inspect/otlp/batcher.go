@@ -2,13 +2,13 @@ package otlp
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
@@ -56,19 +56,16 @@ func batchLimitsFrom(get func(string) string, log *slog.Logger) batchLimits {
 // overflowPause is the shortest time between two reports of a full queue.
 const overflowPause = time.Minute
 
-// A batcher gathers spans for an exporter. It implements [sdktrace.SpanProcessor].
-//
-// OpenTelemetry's batcher wakes a goroutine for each span. That doubled the time of a step of 50 µs:
-// the goroutine takes a processor from those that poll for the step's messages. This one wakes it
-// once for a full batch.
+// A batcher gathers encoded spans for an exporter. It wakes its goroutine once for a full batch: a
+// goroutine that wakes for each span takes a processor from those that poll for messages.
 type batcher struct {
 	exporter *Exporter
 	limits   batchLimits
-	full     chan struct{}      // has an entry when a batch is full
-	flush    chan chan struct{} // of requests to send all spans; each is closed then
-	stop     chan struct{}      // closed by Shutdown
-	stopped  chan struct{}      // closed at the end of run
-	ctx      context.Context    //nolint:containedctx // of the exporter's calls
+	of       *resource.Resource
+	full     chan struct{}   // has an entry when a batch is full
+	stop     chan struct{}   // closed by shutdown
+	stopped  chan struct{}   // closed at the end of run
+	ctx      context.Context //nolint:containedctx // of the exporter's calls
 	cancel   context.CancelFunc
 	once     sync.Once
 
@@ -76,17 +73,26 @@ type batcher struct {
 	reported   time.Time // when a full queue was last reported
 	unreported int       // spans that were lost since
 
-	mu    sync.Mutex
-	spans []sdktrace.ReadOnlySpan // that wait; guarded by mu
-	lost  int                     // since the last batch; guarded by mu
+	mu      sync.Mutex
+	batches []*batch // that wait, the oldest first; guarded by mu
+	waiting int      // spans in batches; guarded by mu
+	lost    int      // since the last batch; guarded by mu
 }
 
-var _ sdktrace.SpanProcessor = (*batcher)(nil)
+// batch is spans that are sent together. They have one scope.
+type batch struct {
+	scope *scope
+	count int
+	spans []byte // see appendSpan
+}
 
-// newBatcher returns a batcher, whose goroutine Shutdown ends.
-func newBatcher(e *Exporter, l batchLimits) *batcher {
+// estimatedSpan is the usual size of an encoded span in bytes.
+const estimatedSpan = 320
+
+// newBatcher returns a batcher for the spans of a process, whose goroutine shutdown ends.
+func newBatcher(e *Exporter, l batchLimits, of *resource.Resource) *batcher {
 	b := &batcher{
-		exporter: e, limits: l, full: make(chan struct{}, 1), flush: make(chan chan struct{}),
+		exporter: e, limits: l, of: of, full: make(chan struct{}, 1),
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
@@ -94,22 +100,19 @@ func newBatcher(e *Exporter, l batchLimits) *batcher {
 	return b
 }
 
-// OnStart does nothing.
-func (b *batcher) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
-
-// OnEnd adds a span that has ended. It never blocks.
-func (b *batcher) OnEnd(s sdktrace.ReadOnlySpan) {
-	if !s.SpanContext().IsSampled() {
-		return
-	}
+// add adds a span that has ended, and whose lock is held. It never blocks.
+func (b *batcher) add(s *span, end time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.spans) >= b.limits.queue {
+	if b.waiting >= b.limits.queue {
 		b.lost++
 		return
 	}
-	b.spans = append(b.spans, s)
-	if len(b.spans)%b.limits.batch == 0 {
+	to := b.openLocked(&s.tracer.scope)
+	to.spans = appendSpan(to.spans, s, end)
+	to.count++
+	b.waiting++
+	if to.count == b.limits.batch {
 		select {
 		case b.full <- struct{}{}:
 		default:
@@ -117,7 +120,19 @@ func (b *batcher) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 }
 
-// run sends batches until Shutdown, and then the spans that are left.
+// openLocked returns the batch for the next span of a scope.
+func (b *batcher) openLocked(of *scope) *batch {
+	if n := len(b.batches); n > 0 {
+		if last := b.batches[n-1]; last.scope == of && last.count < b.limits.batch {
+			return last
+		}
+	}
+	next := &batch{scope: of, spans: make([]byte, 0, min(b.limits.batch, sdktrace.DefaultMaxExportBatchSize)*estimatedSpan)}
+	b.batches = append(b.batches, next)
+	return next
+}
+
+// run sends batches until shutdown, and then the spans that are left.
 func (b *batcher) run() {
 	defer close(b.stopped)
 	timer := time.NewTimer(b.limits.delay)
@@ -128,9 +143,6 @@ func (b *batcher) run() {
 			b.send(b.limits.batch)
 		case <-timer.C:
 			b.send(1)
-		case sent := <-b.flush:
-			b.send(1)
-			close(sent)
 		case <-b.stop:
 			b.reported = time.Time{} // the last report does not wait
 			b.send(1)
@@ -143,19 +155,20 @@ func (b *batcher) run() {
 // send sends batches until fewer than n spans wait.
 func (b *batcher) send(n int) {
 	for {
-		spans, lost := b.take(n)
+		next, lost := b.take(n)
 		b.report(lost)
-		if len(spans) == 0 {
+		if next == nil {
 			return
 		}
 		ctx, cancel := context.WithTimeout(b.ctx, b.limits.timeout)
-		err := b.exporter.ExportSpans(ctx, spans)
+		request := appendRequest(make([]byte, 0, len(next.spans)+requestHead), b.of, next.scope, next.spans)
+		b.exporter.Export(ctx, request, next.count)
 		cancel()
-		if err != nil {
-			b.exporter.dropped(len(spans), err)
-		}
 	}
 }
+
+// requestHead is the usual size of the rest of a request in bytes.
+const requestHead = 2048
 
 // report logs spans that were lost because the queue was full, once a minute.
 func (b *batcher) report(lost int) {
@@ -168,51 +181,30 @@ func (b *batcher) report(lost int) {
 	b.reported, b.unreported = time.Now(), 0
 }
 
-// take returns the next batch, which is empty if fewer than n spans wait, and how many spans were
-// lost before.
-func (b *batcher) take(n int) (spans []sdktrace.ReadOnlySpan, lost int) {
+// take returns the next batch, nil if fewer than n spans wait, and how many spans were lost before.
+func (b *batcher) take(n int) (next *batch, lost int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	lost, b.lost = b.lost, 0
-	if len(b.spans) < n {
+	if b.waiting < n {
 		return nil, lost
 	}
-	taken := min(len(b.spans), b.limits.batch)
-	spans = slices.Clone(b.spans[:taken])
-	b.spans = slices.Delete(b.spans, 0, taken)
-	return spans, lost
+	next = b.batches[0]
+	b.batches = slices.Delete(b.batches, 0, 1)
+	b.waiting -= next.count
+	return next, lost
 }
 
-// ForceFlush sends all spans that wait, until ctx ends.
-func (b *batcher) ForceFlush(ctx context.Context) error {
-	sent := make(chan struct{})
-	select {
-	case b.flush <- sent:
-	case <-b.stopped:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case <-sent:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Shutdown sends all spans that wait, until ctx ends, and ends the batcher. Spans that end later are
-// lost.
-func (b *batcher) Shutdown(ctx context.Context) error {
+// shutdown sends all spans that wait, until ctx ends, and ends the batcher. Spans that end later
+// are lost.
+func (b *batcher) shutdown(ctx context.Context) {
 	b.once.Do(func() { close(b.stop) })
-	var err error
 	select {
 	case <-b.stopped:
 	case <-ctx.Done():
-		err = ctx.Err()
 		b.cancel()
 		<-b.stopped
 	}
 	b.cancel()
-	return errors.Join(err, b.exporter.Shutdown(ctx))
+	b.exporter.client.CloseIdleConnections()
 }

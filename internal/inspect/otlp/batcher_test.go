@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/resource"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
@@ -49,17 +49,17 @@ func (c *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // batched runs f with a batcher of the default limits, and returns the log.
-func batched(t *testing.T, c *transport, f func(b *batcher, span sdktrace.ReadOnlySpan)) string {
+func batched(t *testing.T, c *transport, f func(b *batcher, span *span)) string {
 	var log bytes.Buffer
-	span := sdktraceSpans(t)[0]
 	synctest.Test(t, func(t *testing.T) {
 		e := New(Config{URL: "http://collector" + tracesPath, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		e.client = &http.Client{Transport: c}
-		b := newBatcher(e, batchLimitsFrom(noEnvironment, e.config.Log))
-		f(b, span)
+		b := newBatcher(e, batchLimitsFrom(noEnvironment, e.config.Log), resource.Empty())
+		f(b, &span{tracer: &tracer{}, name: "span"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := b.Shutdown(ctx); err != nil {
+		b.shutdown(ctx)
+		if err := ctx.Err(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -75,54 +75,49 @@ func (c *transport) expect(batches ...int) {
 	}
 }
 
-// Spans are sent when a batch is full, when the time has passed, on request and at the end.
+// Spans are sent when a batch is full, when the time has passed and at the end.
 func TestBatches(t *testing.T) {
 	c := &transport{t: t}
-	batched(t, c, func(b *batcher, span sdktrace.ReadOnlySpan) {
+	batched(t, c, func(b *batcher, span *span) {
 		for range 600 {
-			b.OnEnd(span)
+			b.add(span, time.Now())
 		}
 		synctest.Wait()
 		c.expect(512)
-		time.Sleep(4 * time.Second)
+		<-time.After(4 * time.Second)
 		synctest.Wait()
 		c.expect(512)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		synctest.Wait()
 		c.expect(512, 88)
-		b.OnEnd(span)
-		if err := b.ForceFlush(context.Background()); err != nil {
-			t.Error(err)
-		}
-		c.expect(512, 88, 1)
-		b.OnEnd(span)
-		b.OnEnd(span)
+		b.add(span, time.Now())
+		b.add(span, time.Now())
 	})
-	c.expect(512, 88, 1, 2)
+	c.expect(512, 88, 2)
 }
 
 // A collector that does not answer costs spans, and no more memory than the queue.
 func TestQueueIsFull(t *testing.T) {
 	c := &transport{t: t}
 	c.stuck.Store(true)
-	log := batched(t, c, func(b *batcher, span sdktrace.ReadOnlySpan) {
+	log := batched(t, c, func(b *batcher, span *span) {
 		fill := func(lost int) {
 			for range 512 {
-				b.OnEnd(span)
+				b.add(span, time.Now())
 			}
 			synctest.Wait() // they are being sent
 			for range 2048 + lost {
-				b.OnEnd(span)
+				b.add(span, time.Now())
 			}
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			if len(b.spans) != 2048 || b.lost != lost {
-				t.Errorf("%d spans wait, %d are lost", len(b.spans), b.lost)
+			if b.waiting != 2048 || b.lost != lost {
+				t.Errorf("%d spans wait, %d are lost", b.waiting, b.lost)
 			}
 		}
 		fill(100)
 		c.stuck.Store(false)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		synctest.Wait()
 		c.stuck.Store(true)
 		fill(10)
@@ -141,16 +136,14 @@ func TestShutdownOfStuckCollector(t *testing.T) {
 		c := &transport{t: t}
 		c.stuck.Store(true)
 		e.client = &http.Client{Transport: c}
-		b := newBatcher(e, batchLimitsFrom(noEnvironment, e.config.Log))
-		b.OnEnd(sdktraceSpans(t)[0])
+		b := newBatcher(e, batchLimitsFrom(noEnvironment, e.config.Log), resource.Empty())
+		b.add(&span{tracer: &tracer{}}, time.Now())
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		began := time.Now()
-		if err := b.Shutdown(ctx); err == nil || time.Since(began) != 2*time.Second {
-			t.Errorf("it ended after %v with %v", time.Since(began), err)
-		}
-		if err := b.ForceFlush(t.Context()); err != nil {
-			t.Errorf("after the end: %v", err)
+		b.shutdown(ctx)
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("it ended after %v", took)
 		}
 	})
 }
@@ -164,16 +157,5 @@ func TestBatchLimits(t *testing.T) {
 	}
 	if s := log.String(); strings.Count(s, "\n") != 2 || !strings.Contains(s, envExportTimeout) || !strings.Contains(s, envBatch) {
 		t.Errorf("got the log %s", s)
-	}
-}
-
-// parentBased follows OpenTelemetry's variable.
-func TestParentBased(t *testing.T) {
-	for name, want := range map[string]bool{
-		"": true, "parentbased_traceidratio": true, "unknown": true, "always_on": false, " TraceIDRatio ": false,
-	} {
-		if got := parentBased(func(string) string { return name }); got != want {
-			t.Errorf("%q: got %v", name, got)
-		}
 	}
 }

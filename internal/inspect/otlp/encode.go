@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/sdk/resource"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -24,26 +23,18 @@ const (
 	statusError = 2
 )
 
-// encode returns an ExportTraceServiceRequest. The spans are of one resource and one scope: those
-// of one provider of one program.
-func encode(spans []sdktrace.ReadOnlySpan) []byte {
-	res, scope := spans[0].Resource(), spans[0].InstrumentationScope()
-	b := make([]byte, 0, estimatedSpan*(len(spans)+1))
+// appendRequest appends an ExportTraceServiceRequest to b. spans are encoded, with their tags, as
+// [appendSpan] does it.
+func appendRequest(b []byte, res *resource.Resource, of *scope, spans []byte) []byte {
 	return appendMessage(b, 1, func(b []byte) []byte {
 		b = appendMessage(b, 1, func(b []byte) []byte { return appendResource(b, res) })
 		b = appendMessage(b, 2, func(b []byte) []byte {
-			b = appendMessage(b, 1, func(b []byte) []byte { return appendText(appendText(b, 1, scope.Name), 2, scope.Version) })
-			for _, s := range spans {
-				b = appendMessage(b, 2, func(b []byte) []byte { return appendSpan(b, s) })
-			}
-			return appendText(b, 3, scope.SchemaURL)
+			b = appendMessage(b, 1, func(b []byte) []byte { return appendText(appendText(b, 1, of.name), 2, of.version) })
+			return appendText(append(b, spans...), 3, of.schema)
 		})
 		return appendText(b, 3, res.SchemaURL())
 	})
 }
-
-// estimatedSpan is the usual size of an encoded span in bytes.
-const estimatedSpan = 320
 
 func appendResource(b []byte, r *resource.Resource) []byte {
 	for it := r.Iter(); it.Next(); {
@@ -52,33 +43,38 @@ func appendResource(b []byte, r *resource.Resource) []byte {
 	return b
 }
 
-func appendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
-	self, parent := s.SpanContext(), s.Parent()
-	trace, id := self.TraceID(), self.SpanID()
-	b = appendText(appendBytes(appendBytes(b, 1, trace[:]), 2, id[:]), 3, self.TraceState().String())
-	if from := parent.SpanID(); parent.HasSpanID() {
-		b = appendBytes(b, 4, from[:])
-	}
-	b = appendInteger(appendText(b, 5, s.Name()), 6, uint64(s.SpanKind())) //nolint:gosec // the numbers are those of the format
-	b = appendTime(appendTime(b, 7, s.StartTime()), 8, s.EndTime())
-	for _, a := range s.Attributes() {
+// appendSpan appends a span as a field of ScopeSpans. Its owner holds the lock.
+func appendSpan(b []byte, s *span, end time.Time) []byte {
+	return appendMessage(b, 2, func(b []byte) []byte {
+		trace, id := s.self.TraceID(), s.self.SpanID()
+		b = appendText(appendBytes(appendBytes(b, 1, trace[:]), 2, id[:]), 3, s.self.TraceState().String())
+		if s.parent.IsValid() {
+			b = appendBytes(b, 4, s.parent[:])
+		}
+		b = appendInteger(appendText(b, 5, s.name), 6, uint64(s.kind)) //nolint:gosec // the numbers are those of the format
+		b = appendTime(appendTime(b, 7, s.began), 8, end)
+		b = append(b, s.attributes...)
+		switch s.code {
+		case codes.Ok:
+			b = appendMessage(b, 15, func(b []byte) []byte { return appendInteger(b, 3, statusOK) })
+		case codes.Error:
+			b = appendMessage(b, 15, func(b []byte) []byte { return appendInteger(appendText(b, 2, s.description), 3, statusError) })
+		case codes.Unset:
+		}
+		flags := uint32(s.self.TraceFlags()) | flagHasRemote
+		if s.remote {
+			flags |= flagRemote
+		}
+		return protowire.AppendFixed32(protowire.AppendTag(b, 16, protowire.Fixed32Type), flags)
+	})
+}
+
+// appendAttributes appends the attributes of a span.
+func appendAttributes(b []byte, attributes []attribute.KeyValue) []byte {
+	for _, a := range attributes {
 		b = appendAttribute(b, 9, a)
 	}
-	b = appendInteger(b, 10, uint64(s.DroppedAttributes())) //nolint:gosec // a count
-	switch s.Status().Code {
-	case codes.Ok:
-		b = appendMessage(b, 15, func(b []byte) []byte { return appendInteger(b, 3, statusOK) })
-	case codes.Error:
-		b = appendMessage(b, 15, func(b []byte) []byte {
-			return appendInteger(appendText(b, 2, s.Status().Description), 3, statusError)
-		})
-	case codes.Unset:
-	}
-	flags := uint32(self.TraceFlags()) | flagHasRemote
-	if parent.IsRemote() {
-		flags |= flagRemote
-	}
-	return protowire.AppendFixed32(protowire.AppendTag(b, 16, protowire.Fixed32Type), flags)
+	return b
 }
 
 // appendAttribute appends a KeyValue.
@@ -122,7 +118,7 @@ func appendArray[T any](b []byte, values []T, one func([]byte, T) []byte) []byte
 
 // appendMessage appends a field whose value is what body appends.
 func appendMessage(b []byte, field protowire.Number, body func([]byte) []byte) []byte {
-	b = append(protowire.AppendTag(b, field, protowire.BytesType), 0) // the length, if it has one byte
+	b = append(protowire.AppendTag(b, field, protowire.BytesType), 0) // one byte for the length
 	start := len(b)
 	b = body(b)
 	length := uint64(len(b) - start) //nolint:gosec // not negative

@@ -20,8 +20,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
 // Config says where spans go.
@@ -34,8 +32,7 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// An Exporter sends spans. It implements [sdktrace.SpanExporter], whose caller makes one call at a
-// time.
+// An Exporter sends spans. Its caller makes one call at a time.
 type Exporter struct {
 	config Config
 	client *http.Client
@@ -44,8 +41,6 @@ type Exporter struct {
 	failing bool  // the last batch was lost; guarded by mu
 	lost    int64 // spans since the collector took one; guarded by mu
 }
-
-var _ sdktrace.SpanExporter = (*Exporter)(nil)
 
 // Backoff between attempts to send a batch.
 const (
@@ -64,40 +59,31 @@ func New(c Config) *Exporter {
 	return &Exporter{config: c, client: &http.Client{Transport: transport, Timeout: c.Timeout, CheckRedirect: refuse}}
 }
 
-// ExportSpans sends a batch, again while the collector cannot be reached or has no room, until ctx
-// ends. A batch that the collector does not take is lost: the error is logged once, until the
-// collector takes a batch.
-func (e *Exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	if len(spans) == 0 {
-		return nil
-	}
-	body, err := e.body(spans)
+// Export sends a request with some spans, again while the collector cannot be reached or has no
+// room, until ctx ends. One that the collector does not take is lost: the error is logged once,
+// until the collector takes a request.
+func (e *Exporter) Export(ctx context.Context, request []byte, spans int) {
+	body, err := e.body(request)
 	if err != nil {
-		return err
+		e.dropped(spans, err)
+		return
 	}
 	for pause := firstBackoff; ; pause = min(2*pause, maxBackoff) {
 		after, err := e.send(ctx, body)
 		if err == nil {
 			e.taken()
-			return nil
+			return
 		}
 		var temporary *temporaryError
 		if !errors.As(err, &temporary) || !sleep(ctx, max(after, jitter(pause))) {
-			e.dropped(len(spans), err)
-			return nil // the provider would log each batch
+			e.dropped(spans, err)
+			return
 		}
 	}
 }
 
-// Shutdown closes the connections.
-func (e *Exporter) Shutdown(context.Context) error {
-	e.client.CloseIdleConnections()
-	return nil
-}
-
-// body returns the body of the request for a batch.
-func (e *Exporter) body(spans []sdktrace.ReadOnlySpan) ([]byte, error) {
-	request := encode(spans)
+// body returns the body of an HTTP request.
+func (e *Exporter) body(request []byte) ([]byte, error) {
 	if !e.config.Gzip {
 		return request, nil
 	}

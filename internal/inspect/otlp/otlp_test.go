@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -88,7 +87,7 @@ func (c *collector) send(config Config) *Exporter {
 	}
 	e := New(config)
 	of := resource.NewWithAttributes("https://example.org/schema", attribute.String("service.name", "weft"))
-	p := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(newBatcher(e, batchLimitsFrom(noEnvironment, config.Log))), sdktrace.WithResource(of))
+	p := &Provider{sampler: sdktrace.AlwaysSample(), batcher: newBatcher(e, batchLimitsFrom(noEnvironment, config.Log), of)}
 	tracer := p.Tracer("scope", trace.WithInstrumentationVersion("v1"))
 	state, err := trace.ParseTraceState("vendor=1")
 	if err != nil {
@@ -107,9 +106,7 @@ func (c *collector) send(config Config) *Exporter {
 	inner.End()
 	outer.SetStatus(codes.Ok, "")
 	outer.End(trace.WithTimestamp(time.Unix(1700000001, 6)))
-	if err := p.Shutdown(c.t.Context()); err != nil {
-		c.t.Error(err)
-	}
+	p.Close()
 	return e
 }
 
@@ -197,11 +194,8 @@ func TestRefused(t *testing.T) {
 	c := newCollector(t, status(http.StatusUnauthorized), status(http.StatusForbidden))
 	config := Config{Log: slog.New(slog.NewTextHandler(&log, nil)), URL: c.URL + tracesPath}
 	e := New(config)
-	spans := sdktraceSpans(t)
 	for range 3 {
-		if err := e.ExportSpans(t.Context(), spans); err != nil {
-			t.Error(err)
-		}
+		e.Export(t.Context(), nil, 1)
 	}
 	got := log.String()
 	if strings.Count(got, "spans are lost") != 1 || !strings.Contains(got, "401 Unauthorized") || !strings.Contains(got, "lost=2") {
@@ -214,9 +208,7 @@ func TestUnreachable(t *testing.T) {
 	e := New(Config{URL: "http://127.0.0.1:1" + tracesPath, Log: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if err := e.ExportSpans(ctx, sdktraceSpans(t)); err != nil {
-		t.Error(err)
-	}
+	e.Export(ctx, nil, 1)
 	if e.lost != 1 {
 		t.Errorf("%d spans are lost", e.lost)
 	}
@@ -236,28 +228,6 @@ func TestPartialSuccess(t *testing.T) {
 		t.Errorf("got the log %q", got)
 	}
 }
-
-// sdktraceSpans returns one span.
-func sdktraceSpans(t *testing.T) []sdktrace.ReadOnlySpan {
-	t.Helper()
-	k := &keeper{}
-	p := sdktrace.NewTracerProvider(sdktrace.WithSyncer(k))
-	_, span := p.Tracer("scope").Start(t.Context(), "span")
-	span.End()
-	if len(k.spans) != 1 {
-		t.Fatal(errors.New("no span"))
-	}
-	return k.spans
-}
-
-type keeper struct{ spans []sdktrace.ReadOnlySpan }
-
-func (k *keeper) ExportSpans(_ context.Context, spans []sdktrace.ReadOnlySpan) error {
-	k.spans = append(k.spans, spans...)
-	return nil
-}
-
-func (k *keeper) Shutdown(context.Context) error { return nil }
 
 func FuzzRejected(f *testing.F) {
 	f.Add([]byte{10, 4, 8, 1, 18, 0})

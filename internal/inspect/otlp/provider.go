@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/embedded"
 
 	"github.com/weft-ml/weft/internal/sys/buildinfo"
 )
@@ -19,12 +20,20 @@ import (
 // closeTimeout bounds the time in which the last spans are sent.
 const closeTimeout = 2 * time.Second
 
-// A Provider sends spans to a collector.
+// A Provider makes spans and sends them to a collector. It implements [trace.TracerProvider].
+//
+// OpenTelemetry's own provider keeps each span, with its attributes, until it is sent, and wakes a
+// goroutine for it. A span cost a step of 50 µs 10 µs. Here a span is encoded when it ends.
+// Samplers, the variables of the environment and the attributes of the process are OpenTelemetry's.
 type Provider struct {
-	*sdktrace.TracerProvider
+	embedded.TracerProvider
 	Port        uint16 // of the collector
+	sampler     sdktrace.Sampler
 	parentBased bool
+	batcher     *batcher
 }
+
+var _ trace.TracerProvider = (*Provider)(nil)
 
 // Start returns a provider as OpenTelemetry's variables describe it, nil if they ask for
 // no traces. The instance tells the processes of a service apart. The caller calls Close. It sets
@@ -42,23 +51,23 @@ func Start(instance string, log *slog.Logger) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	b := newBatcher(New(*config), batchLimitsFrom(os.Getenv, log))
-	p := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(b), sdktrace.WithResource(of))
-	return &Provider{p, config.Port(), parentBased(os.Getenv)}, nil
-}
-
-// ParentBased reports whether no span is sampled below one that is not. Such spans need not be made.
-func (p *Provider) ParentBased() bool { return p.parentBased }
-
-// parentBased reports whether the sampler that OpenTelemetry's variable names follows the parent.
-// It is parentbased_always_on without one, and for a name that OpenTelemetry does not know.
-func parentBased(get func(string) string) bool {
-	switch strings.ToLower(strings.TrimSpace(get("OTEL_TRACES_SAMPLER"))) {
-	case "always_on", "always_off", "traceidratio":
-		return false
+	sampler, parentBased, err := samplerFrom(os.Getenv)
+	if err != nil {
+		return nil, err
 	}
-	return true
+	b := newBatcher(New(*config), batchLimitsFrom(os.Getenv, log), of)
+	return &Provider{Port: config.Port(), sampler: sampler, parentBased: parentBased, batcher: b}, nil
 }
+
+// Tracer implements [trace.TracerProvider].
+func (p *Provider) Tracer(name string, options ...trace.TracerOption) trace.Tracer {
+	c := trace.NewTracerConfig(options...)
+	return &tracer{provider: p, scope: scope{name, c.InstrumentationVersion(), c.SchemaURL()}}
+}
+
+// ParentBased reports whether no span is sampled below one that is not. Such spans need not be
+// made.
+func (p *Provider) ParentBased() bool { return p.parentBased }
 
 // Close sends the spans that are left, for at most two seconds. A nil provider has none.
 func (p *Provider) Close() {
@@ -67,5 +76,5 @@ func (p *Provider) Close() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	_ = p.Shutdown(ctx) // the exporter has logged its errors
+	p.batcher.shutdown(ctx)
 }

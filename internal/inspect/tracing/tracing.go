@@ -51,8 +51,8 @@ var (
 )
 
 // ParentBased is what a provider may implement whose sampler follows the parent: no span is sampled
-// below one that is not. Then a trace that is not sampled costs little: only its first span is made,
-// and the calls below it say that it is not sampled.
+// below one that is not. Then a trace that is not sampled costs little: only its first span is
+// made, and the calls below it say that it is not sampled.
 type ParentBased interface{ ParentBased() bool }
 
 // New returns a tracer whose spans a provider takes.
