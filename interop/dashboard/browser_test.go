@@ -135,12 +135,13 @@ func (b *browser) expectAccessible(what string) {
 	}
 }
 
-// expectNoOverflow fails the test if the page is wider than its window.
+// expectNoOverflow fails the test if the page stays wider than its window.
 func (b *browser) expectNoOverflow(what string) {
 	b.t.Helper()
-	var over bool
-	b.run(chromedp.Evaluate("document.documentElement.scrollWidth > innerWidth", &over))
-	if over {
-		b.t.Errorf("%s: the page is wider than the window", what)
+	ctx, cancel := context.WithTimeout(b.ctx, waitLimit)
+	defer cancel()
+	fits := chromedp.Poll("document.documentElement.scrollWidth <= innerWidth", nil)
+	if err := chromedp.Run(ctx, fits); err != nil {
+		b.t.Errorf("%s: the page is wider than the window: %v", what, err)
 	}
 }
