@@ -144,7 +144,7 @@ func newApply(c *kernel.Construction) (kernel.Kernel, error) {
 			gradient[i] = ctx.TakeInput(2 + i)
 		}
 		defer element(gradient).release()
-		return a.apply(tensor.Value[int64](step), gradient)
+		return a.apply(resource.Account(ctx), tensor.Value[int64](step), gradient)
 	}), nil
 }
 
@@ -171,7 +171,7 @@ func newTake(c *kernel.Construction) (kernel.Kernel, error) {
 			done(err)
 			return
 		}
-		a.takeGradient(ctx.Context(), int(tensor.Value[int32](ctx.Input(1))), func(sum []tensor.Tensor, err error) {
+		a.takeGradient(ctx.Context(), resource.Account(ctx), int(tensor.Value[int32](ctx.Input(1))), func(sum []tensor.Tensor, err error) {
 			for i := range sum {
 				ctx.SetOutput(i, sum[i])
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weft-ml/weft/internal/opkit/waitqueue"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -30,10 +31,11 @@ func (*Accumulator) TypeName() string { return "N10tensorflow26ConditionalAccumu
 // sum is the aggregate of an accumulator. A gradient consists of one tensor or several.
 type sum interface {
 	// add adds a gradient and may take ownership of its tensors. If first is true, the gradient
-	// replaces the sum.
-	add(gradient []tensor.Tensor, first bool) error
+	// replaces the sum. The account pays for the memory of the sum. After an error the sum is as
+	// before.
+	add(a *membudget.Account, gradient []tensor.Tensor, first bool) error
 	// divide converts the sum of count gradients to their mean.
-	divide(count int) error
+	divide(a *membudget.Account, count int) error
 	// take returns the sum as kernel outputs.
 	take() []tensor.Tensor
 }
@@ -44,21 +46,22 @@ func newAccumulator(dtype tensor.DType, sparse, mean bool, s sum) *Accumulator {
 	return a
 }
 
-// apply adds a gradient computed at a step, or drops it if it is stale.
-func (a *Accumulator) apply(step int64, gradient []tensor.Tensor) (err error) {
+// apply adds a gradient computed at a step, or drops it if it is stale. An account pays for it.
+func (a *Accumulator) apply(by *membudget.Account, step int64, gradient []tensor.Tensor) (err error) {
 	a.Change(func() {
 		if step < a.step {
 			return
 		}
-		if err = a.sum.add(gradient, a.count == 0); err == nil {
+		if err = a.sum.add(by, gradient, a.count == 0); err == nil {
 			a.count++
 		}
 	})
 	return err
 }
 
-// takeGradient waits for the required number of gradients and passes their mean or sum to done.
-func (a *Accumulator) takeGradient(ctx context.Context, required int, done func([]tensor.Tensor, error)) {
+// takeGradient waits for the required number of gradients and passes their mean or sum to done. An
+// account pays for a copy.
+func (a *Accumulator) takeGradient(ctx context.Context, by *membudget.Account, required int, done func([]tensor.Tensor, error)) {
 	if required <= 0 {
 		done(nil, status.InvalidArgumentf("Argument num_required must be positive, but was %d", required))
 		return
@@ -71,7 +74,7 @@ func (a *Accumulator) takeGradient(ctx context.Context, required int, done func(
 				return waitqueue.Blocked, nil
 			}
 			if a.mean {
-				if err := a.sum.divide(a.count); err != nil {
+				if err := a.sum.divide(by, a.count); err != nil {
 					return waitqueue.Complete, err
 				}
 			}

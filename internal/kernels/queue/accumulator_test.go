@@ -3,8 +3,10 @@ package queue
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/test/kerneltest"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -75,5 +77,46 @@ func TestGradientsAreNotChanged(t *testing.T) {
 	b.expectValues(b.take(3), 1, 2)
 	if !slices.Equal(tensor.Values[float32](&gradient), []float32{1, 2}) {
 		t.Errorf("the gradient has become %v", gradient)
+	}
+}
+
+// The account of a step pays for the memory of a sum. A gradient that it cannot pay leaves the sum as
+// it was.
+func TestAccountOfSum(t *testing.T) {
+	session := membudget.NewAccount(nil, "session", "--max-session-memory", 600, nil)
+	step := membudget.NewAccount(session, "step", "--max-step-memory", 0, nil)
+	s := &sparseSum[float32]{shape: tensor.MakePartial(-1, 2)}
+	add := func(first, n int64) error {
+		rows, err := tensor.Zeros(tensor.Float32, tensor.Shape{n, 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		indices := make([]int64, n)
+		for i := range indices {
+			indices[i] = first + int64(i)
+		}
+		return s.add(step, []tensor.Tensor{tensor.Vector(indices...), rows}, first == 0)
+	}
+	if err := add(0, 4); err != nil {
+		t.Error(err)
+	}
+	if err := add(4, 4); err != nil {
+		t.Error(err)
+	}
+	if session.Used() == 0 {
+		t.Error("nothing is charged")
+	}
+	if err := add(10, 20); status.CodeOf(err) != status.ResourceExhausted || !strings.Contains(err.Error(), "--max-session-memory") {
+		t.Errorf("got the error %v", err)
+	}
+	got := s.take()
+	if have := tensor.Values[int64](&got[0]); !slices.Equal(have, []int64{0, 1, 2, 3, 4, 5, 6, 7}) {
+		t.Errorf("got %v", have)
+	}
+	for i := range got {
+		got[i].Release()
+	}
+	if used := session.Used(); used != 0 {
+		t.Errorf("%d bytes stay charged", used)
 	}
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/sys/membudget"
-	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -17,7 +17,7 @@ type denseSum[T tensor.Elem] struct {
 	total tensor.Tensor
 }
 
-func (s *denseSum[T]) add(gradient []tensor.Tensor, first bool) error {
+func (s *denseSum[T]) add(a *membudget.Account, gradient []tensor.Tensor, first bool) error {
 	g := &gradient[0]
 	if !first && !s.total.Shape().Equal(g.Shape()) {
 		return status.InvalidArgumentf("Shape mismatch: expected %v, got %v", s.total.Shape(), g.Shape())
@@ -29,19 +29,36 @@ func (s *denseSum[T]) add(gradient []tensor.Tensor, first bool) error {
 		s.total, *g = *g, tensor.Tensor{}
 		return nil
 	}
-	total, err := kernel.Writable(&s.total)
-	if err == nil {
-		elementwise.Accumulate(elementwise.Add, total, g)
+	if err := own(a, &s.total); err != nil {
+		return err
 	}
-	return err
+	elementwise.Accumulate(elementwise.Add, &s.total, g)
+	return nil
 }
 
-func (s *denseSum[T]) divide(count int) error {
-	total, err := kernel.Writable(&s.total)
-	if err == nil {
-		divide(tensor.Values[T](total), count)
+func (s *denseSum[T]) divide(a *membudget.Account, count int) error {
+	if err := own(a, &s.total); err != nil {
+		return err
 	}
-	return err
+	divide(tensor.Values[T](&s.total), count)
+	return nil
+}
+
+// own replaces a tensor that has other holders by a copy, for which an account pays.
+func own(a *membudget.Account, t *tensor.Tensor) error {
+	if t.Exclusive() {
+		return nil
+	}
+	c, err := t.Clone()
+	if err == nil {
+		err = resource.Charge(a, &c)
+	}
+	if err != nil {
+		return err
+	}
+	t.Release()
+	*t = c
+	return nil
 }
 
 func (s *denseSum[T]) take() []tensor.Tensor {
@@ -69,34 +86,58 @@ func divide[T tensor.Elem](vals []T, by int) {
 // ascending. The mean of a row is over the gradients that contain it.
 type sparseSum[T tensor.Elem] struct {
 	shape   tensor.PartialShape // of the large tensor
-	indices []int64
-	counts  []int // gradients in each row
-	rows    tensor.Tensor
+	indices tensor.Tensor       // int64, [n]
+	counts  tensor.Tensor       // gradients in each row; int64, [n]
+	rows    tensor.Tensor       // [n, …]
+}
+
+// release releases the value of the sum.
+func (s *sparseSum[T]) release() {
+	s.indices.Release()
+	s.counts.Release()
+	s.rows.Release()
 }
 
 // add adds a gradient of indices, rows and an optional shape of the large tensor.
-func (s *sparseSum[T]) add(gradient []tensor.Tensor, first bool) error {
+func (s *sparseSum[T]) add(a *membudget.Account, gradient []tensor.Tensor, first bool) error {
 	if err := s.check(gradient, first); err != nil {
 		return err
 	}
-	indices, rows := tensor.Values[int64](&gradient[0]), &gradient[1]
-	if first {
-		s.indices, s.counts = slices.Clone(indices), ones(len(indices))
-		s.rows, *rows = *rows, tensor.Tensor{}
-		return nil
+	indices, rows := &gradient[0], &gradient[1]
+	if !first {
+		return s.merge(a, tensor.Values[int64](indices), rows)
 	}
-	return s.merge(indices, rows)
+	counts, err := numbers(a, indices.Dim(0))
+	if err != nil {
+		return err
+	}
+	for i := range tensor.Values[int64](&counts) {
+		tensor.Values[int64](&counts)[i] = 1
+	}
+	s.indices, s.counts, s.rows = *indices, counts, *rows
+	*indices, *rows = tensor.Tensor{}, tensor.Tensor{}
+	return nil
+}
+
+// numbers returns n int64 numbers, for which an account pays.
+func numbers(a *membudget.Account, n int) (tensor.Tensor, error) {
+	t, err := tensor.Alloc(tensor.Int64, tensor.Shape{int64(n)})
+	if err != nil {
+		return t, err
+	}
+	return t, resource.Charge(a, &t)
 }
 
 // merge adds rows by merging two sorted lists.
-func (s *sparseSum[T]) merge(indices []int64, rows *tensor.Tensor) error {
+func (s *sparseSum[T]) merge(a *membudget.Account, indices []int64, rows *tensor.Tensor) error {
+	have, counts := tensor.Values[int64](&s.indices), tensor.Values[int64](&s.counts)
 	var from [][2]int // positions of each row in the sum and in the gradient, or -1
-	for i, j := 0, 0; i < len(s.indices) || j < len(indices); {
+	for i, j := 0, 0; i < len(have) || j < len(indices); {
 		switch {
-		case j == len(indices) || i < len(s.indices) && s.indices[i] < indices[j]:
+		case j == len(indices) || i < len(have) && have[i] < indices[j]:
 			from = membudget.Append(from, [2]int{i, -1})
 			i++
-		case i == len(s.indices) || indices[j] < s.indices[i]:
+		case i == len(have) || indices[j] < have[i]:
 			from = membudget.Append(from, [2]int{-1, j})
 			j++
 		default:
@@ -105,30 +146,45 @@ func (s *sparseSum[T]) merge(indices []int64, rows *tensor.Tensor) error {
 			j++
 		}
 	}
-	shape := slices.Clone(rows.Shape())
-	shape[0] = int64(len(from))
-	total, err := tensor.AllocShared(rows.DType(), shape)
-	if err != nil {
+	sum := sparseSum[T]{shape: s.shape}
+	if err := sum.allocate(a, rows, len(from)); err != nil {
+		sum.release()
 		return err
 	}
-	sum := sparseSum[T]{shape: s.shape, indices: membudget.Make[int64](len(from)), counts: membudget.Make[int](len(from)), rows: total}
+	to, n, total := tensor.Values[int64](&sum.indices), tensor.Values[int64](&sum.counts), &sum.rows
 	plus := elementwise.Arithmetic[T](elementwise.Add)
 	for r, f := range from {
 		switch {
 		case f[1] < 0:
-			sum.indices[r], sum.counts[r] = s.indices[f[0]], s.counts[f[0]]
-			copy(row[T](&total, r), row[T](&s.rows, f[0]))
+			to[r], n[r] = have[f[0]], counts[f[0]]
+			copy(row[T](total, r), row[T](&s.rows, f[0]))
 		case f[0] < 0:
-			sum.indices[r], sum.counts[r] = indices[f[1]], 1
-			copy(row[T](&total, r), row[T](rows, f[1]))
+			to[r], n[r] = indices[f[1]], 1
+			copy(row[T](total, r), row[T](rows, f[1]))
 		default:
-			sum.indices[r], sum.counts[r] = indices[f[1]], s.counts[f[0]]+1
-			plus(row[T](&total, r), row[T](rows, f[1]), row[T](&s.rows, f[0]))
+			to[r], n[r] = indices[f[1]], counts[f[0]]+1
+			plus(row[T](total, r), row[T](rows, f[1]), row[T](&s.rows, f[0]))
 		}
 	}
-	s.rows.Release()
+	s.release()
 	*s = sum
 	return nil
+}
+
+// allocate makes room for n rows like those of a gradient, for which an account pays.
+func (s *sparseSum[T]) allocate(a *membudget.Account, like *tensor.Tensor, n int) (err error) {
+	if s.indices, err = numbers(a, n); err != nil {
+		return err
+	}
+	if s.counts, err = numbers(a, n); err != nil {
+		return err
+	}
+	shape := slices.Clone(like.Shape())
+	shape[0] = int64(n)
+	if s.rows, err = tensor.AllocShared(like.DType(), shape); err != nil {
+		return err
+	}
+	return resource.Charge(a, &s.rows)
 }
 
 // row returns the elements of row i.
@@ -138,13 +194,12 @@ func row[T tensor.Elem](t *tensor.Tensor, i int) []T {
 	return vals[i*n : (i+1)*n]
 }
 
-func (s *sparseSum[T]) divide(int) error {
-	rows, err := kernel.Writable(&s.rows)
-	if err != nil {
+func (s *sparseSum[T]) divide(a *membudget.Account, _ int) error {
+	if err := own(a, &s.rows); err != nil {
 		return err
 	}
-	for i, n := range s.counts {
-		divide(row[T](rows, i), n)
+	for i, n := range tensor.Values[int64](&s.counts) {
+		divide(row[T](&s.rows, i), int(n))
 	}
 	return nil
 }
@@ -156,7 +211,8 @@ func (s *sparseSum[T]) take() []tensor.Tensor {
 	if s.shape.Rank() > 0 {
 		shape[0] = s.shape.Dim(0)
 	}
-	out := []tensor.Tensor{tensor.Vector(s.indices...), s.rows, tensor.Vector([]int64(shape)...)}
+	s.counts.Release()
+	out := []tensor.Tensor{s.indices, s.rows, tensor.Vector([]int64(shape)...)}
 	*s = sparseSum[T]{shape: s.shape}
 	return out
 }
@@ -216,13 +272,4 @@ func (s *sparseSum[T]) checkRows(want tensor.PartialShape, rank string, rows *te
 		}
 	}
 	return nil
-}
-
-// ones returns n ones.
-func ones(n int) []int {
-	out := membudget.Make[int](n)
-	for i := range out {
-		out[i] = 1
-	}
-	return out
 }
