@@ -43,7 +43,7 @@ func spanDevices(g *graph.Graph, o *Options) error {
 			return err
 		}
 	}
-	return nil
+	return l.driveSends(frames)
 }
 
 // colocateControlFlow assigns Switch and Exit to the device of their input, and Enter and
@@ -111,6 +111,50 @@ func (l *loopAdder) driveReceives(n *graph.Node, frame *loopframe.Frame) error {
 		l.g.ConnectControl(merge, n)
 	}
 	return err
+}
+
+// driveSends adds a loop where a device sends values within a frame without executing iterations of
+// it: the values come from Enter nodes, which deliver them to all iterations that begin, and nothing
+// on the device begins one after the first. An example is a read, on a GPU, of a variable behind a
+// RefEnter on the CPU.
+func (l *loopAdder) driveSends(frames *loopframe.Frames) error {
+	iterates := map[frameDevice]bool{}
+	for id, frame := range frames.RunsIn {
+		if n := l.g.NodeByID(id); n != nil && n.IsMerge() {
+			iterates[frameDevice{frame, n.Assigned}] = true
+		}
+	}
+	type need struct {
+		frame *loopframe.Frame
+		src   *graph.Node
+	}
+	var needs []need // a loop changes the edges
+	for id, frame := range frames.RunsIn {
+		if frame == nil || frame == frames.Root {
+			continue
+		}
+		dst := l.g.NodeByID(id)
+		from := func(src *graph.Node) {
+			if at := (frameDevice{frame, src.Assigned}); src.Assigned != dst.Assigned && !iterates[at] {
+				iterates[at] = true
+				needs = append(needs, need{frame, src})
+			}
+		}
+		for _, in := range dst.Inputs() {
+			if in.Node != nil {
+				from(in.Node)
+			}
+		}
+		for _, src := range dst.ControlInputs() {
+			from(src)
+		}
+	}
+	for _, n := range needs {
+		if _, err := l.loop(n.frame, n.src); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // loop returns the Merge of the added loop for a frame on the device of dst:
