@@ -16,6 +16,7 @@ MODULES = (
     "garbage",
     "memory",
     "observed",
+    "encrypted",
     "scale",
 )
 

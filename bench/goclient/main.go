@@ -10,6 +10,9 @@
 // With several targets, separated by commas, one client takes turns: -calls 1:20 -turns 100 makes
 // 20 calls on each target, 100 times. The times of the turns are then comparable on a machine whose
 // speed changes.
+//
+// A target grpcs://host:port is reached with TLS and the client's files in -certificates: client.pem,
+// client.key and ca.pem.
 package main
 
 import (
@@ -18,6 +21,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +38,9 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
+// certificates is the folder of the flag.
+var certificates string
+
 // result is the output for one kind of step.
 type result struct {
 	Step    string  `json:"step"`
@@ -49,6 +56,7 @@ type load struct{ clients, calls int }
 
 func main() {
 	target := flag.String("target", "", "worker 0 of a cluster with a ps and two workers, or "+inProcess+", or a list of such")
+	flag.StringVar(&certificates, "certificates", "", "folder with client.pem, client.key and ca.pem")
 	turns := flag.Int("turns", 0, "turns between the targets of a list")
 	calls := flag.String("calls", "1:500", "list of clients:calls, where calls is per client")
 	only := flag.String("steps", "", "comma-separated kinds of steps to measure (default all but "+trainingStep+")")
@@ -222,7 +230,14 @@ func (l load) run(ctx context.Context, target string, s step) ([]time.Duration, 
 
 // open opens a session for a step.
 func open(ctx context.Context, target string, s step) (c *weft.Callable, closeSession func(), err error) {
-	session, err := weft.NewSession(target, s.graph, weft.WithTimeout(30*time.Second))
+	options := []weft.SessionOption{weft.WithTimeout(30 * time.Second)}
+	if address, ok := strings.CutPrefix(target, "grpcs://"); ok {
+		target = "grpc://" + address
+		options = append(options, weft.WithTLS(weft.TLS{
+			Cert: filepath.Join(certificates, "client.pem"), Key: filepath.Join(certificates, "client.key"), CA: filepath.Join(certificates, "ca.pem"),
+		}))
+	}
+	session, err := weft.NewSession(target, s.graph, options...)
 	if err != nil {
 		return nil, nil, err
 	}
