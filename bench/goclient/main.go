@@ -11,8 +11,8 @@
 // 20 calls on each target, 100 times. The times of the turns are then comparable on a machine whose
 // speed changes.
 //
-// A target grpcs://host:port is reached with TLS and the client's files in -certificates: client.pem,
-// client.key and ca.pem.
+// A target grpcs://host:port is reached with TLS and the client's files in -certificates:
+// client.pem, client.key and ca.pem.
 package main
 
 import (

@@ -114,9 +114,9 @@ func (l *loopAdder) driveReceives(n *graph.Node, frame *loopframe.Frame) error {
 }
 
 // driveSends adds a loop where a device sends values within a frame without executing iterations of
-// it: the values come from Enter nodes, which deliver them to all iterations that begin, and nothing
-// on the device begins one after the first. An example is a read, on a GPU, of a variable behind a
-// RefEnter on the CPU.
+// it: the values come from Enter nodes, which deliver them to all iterations that begin, and
+// nothing on the device begins one after the first. An example is a read, on a GPU, of a variable
+// behind a RefEnter on the CPU.
 func (l *loopAdder) driveSends(frames *loopframe.Frames) error {
 	iterates := map[frameDevice]bool{}
 	for id, frame := range frames.RunsIn {
