@@ -6,11 +6,10 @@ of Weft to Weft, and rows of Weft alone.
 
 import contextlib
 import os
-import statistics
 import subprocess
 import tempfile
 
-from bench.endtoend import latency, observed
+from bench.endtoend import observed
 from bench.rows import Group, Row
 from interop import cluster
 
@@ -41,30 +40,22 @@ def measure(side):
 
         plain, again = start(side.server), start(side.server)
         encrypted = start(f"{side.server} {CERTIFICATES.format(folder)}")
-        targets = [c.target("worker", 0) for c in (plain, again, encrypted)]
-        targets[2] = targets[2].replace("grpc:", "grpcs:")
-        out = {}
-        for kind, calls in observed.KINDS.items():
-            turns = str(side.count(observed.TURNS))
-            (found,) = latency.go_steps(
-                ",".join(targets), {1: calls}, "-steps", kind, "-turns", turns, "-certificates", folder
-            )
-            for i, name in (1, AGAIN), (2, TLS):
-                out[row_name(name, kind)] = statistics.median(turn[i] / turn[0] for turn in found["turns"])
-        return out
+        targets = {PLAIN: plain.target("worker", 0), AGAIN: again.target("worker", 0)}
+        targets[TLS] = encrypted.target("worker", 0).replace("grpc:", "grpcs:")
+        return observed.relative_times(side, targets, "-certificates", folder)
 
 
-def row_name(name, kind):
-    return f"{observed.NAMES[kind]}, {name}, relative to without"
-
-
-AGAIN, TLS = "without TLS again", "with TLS"
+PLAIN, AGAIN, TLS = "without", "without TLS again", "with TLS"
 BOUNDS = {AGAIN: None, TLS: 1.1}
 
 GROUPS = [
     Group(
         "tls",
-        [Row(row_name(name, kind), "", bound=bound) for name, bound in BOUNDS.items() for kind in observed.KINDS],
+        [
+            Row(observed.row_name(name, kind, PLAIN), "", bound=bound)
+            for name, bound in BOUNDS.items()
+            for kind in observed.KINDS
+        ],
         measure,
         rounds=3,
         limit=240,
