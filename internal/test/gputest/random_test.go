@@ -2,20 +2,14 @@ package gputest_test
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/weft-ml/weft"
-	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/test/metamorphic"
-	"github.com/weft-ml/weft/kernel"
-	"github.com/weft-ml/weft/tensor"
 )
 
 var (
@@ -23,69 +17,13 @@ var (
 	first    = flag.Uint64("first", 0, "seed of the first random program")
 )
 
-// stepTimeout is the time after which a step is considered to hang.
-const stepTimeout = time.Minute
-
-// runProgram returns the results of the steps of a program over the CPU and both GPUs.
-func runProgram(p *metamorphic.Program) (out [][]tensor.Tensor, err error) {
-	built, err := metamorphic.Build(p, metamorphic.Options{Devices: []string{"/gpu:0", "/gpu:1", "/cpu:0"}})
-	if err != nil {
-		return nil, err
-	}
-	g, err := graph.Import(built.Def, kernel.Default, graph.ImportOptions{})
-	if err != nil {
-		return nil, err
-	}
-	s, err := weft.NewSession("local", g, weft.WithIsolation(), weft.WithSoftPlacement())
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
-	defer cancel()
-	var init []*graph.Node
-	for _, name := range built.Init {
-		init = append(init, g.Node(name))
-	}
-	if err := s.Exec(ctx, nil, init...); err != nil {
-		return nil, err
-	}
-	output := func(name string) graph.Output {
-		node, i := graph.ParseInput(name)
-		return g.Node(node).Out(i)
-	}
-	var fetches []graph.Output
-	for _, name := range built.Fetches {
-		fetches = append(fetches, output(name))
-	}
-	for step := range p.Steps() {
-		feeds := weft.Feeds{}
-		for i, f := range p.Feeds {
-			feeds[output(built.Feeds[i])] = f.Values[step]
-		}
-		got, err := s.Fetch(ctx, feeds, fetches...)
-		if err != nil {
-			return out, fmt.Errorf("step %d: %w", step, err)
-		}
-		out = append(out, got)
-	}
-	return out, nil
-}
-
-// checkProgram describes how the results of a program differ from those of the interpreter.
+// checkProgram describes how the results of a program over the CPU and both GPUs differ from those
+// of the interpreter.
 func checkProgram(p *metamorphic.Program) error {
-	got, err := runProgram(p)
-	if err != nil {
-		return err
-	}
-	for step, want := range metamorphic.Interpret(p) {
-		for i := range want {
-			if !metamorphic.Equal(&got[step][i], &want[i]) {
-				return fmt.Errorf("step %d, result %d: got %v, want %v", step, i, &got[step][i], &want[i])
-			}
-		}
-	}
-	return nil
+	devices := []string{"/gpu:0", "/gpu:1", "/cpu:0"}
+	return metamorphic.Verify(p, devices, func(_ context.Context, g *metamorphic.Graph) (metamorphic.Session, error) {
+		return metamorphic.Dial("local", g, weft.WithSoftPlacement())
+	})
 }
 
 // noKernel is in the error of a function with a node that has no kernel for a GPU. All nodes of a
