@@ -69,14 +69,12 @@ type batcher struct {
 	cancel   context.CancelFunc
 	once     sync.Once
 
-	// Of run:
-	reported   time.Time // when a full queue was last reported
-	unreported int       // spans that were lost since
+	reported time.Time // when a full queue was last reported; of run
 
 	mu      sync.Mutex
 	batches []*batch // that wait, the oldest first; guarded by mu
 	waiting int      // spans in batches; guarded by mu
-	lost    int      // since the last batch; guarded by mu
+	lost    int      // since a full queue was last reported; guarded by mu
 }
 
 // batch is spans that are sent together. They have one scope.
@@ -155,8 +153,8 @@ func (b *batcher) run() {
 // send sends batches until fewer than n spans wait.
 func (b *batcher) send(n int) {
 	for {
-		next, lost := b.take(n)
-		b.report(lost)
+		b.reportLost()
+		next := b.take(n)
 		if next == nil {
 			return
 		}
@@ -170,29 +168,34 @@ func (b *batcher) send(n int) {
 // requestHead is the usual size of the rest of a request in bytes.
 const requestHead = 2048
 
-// report logs spans that were lost because the queue was full, once a minute.
-func (b *batcher) report(lost int) {
-	b.unreported += lost
-	if b.unreported == 0 || time.Since(b.reported) < overflowPause {
+// reportLost logs how many spans were lost because the queue was full, once a minute.
+func (b *batcher) reportLost() {
+	if time.Since(b.reported) < overflowPause {
 		return
 	}
-	b.exporter.config.Log.Warn("spans are lost: they end faster than the collector takes them", "lost", b.unreported,
+	b.mu.Lock()
+	lost := b.lost
+	b.lost = 0
+	b.mu.Unlock()
+	if lost == 0 {
+		return
+	}
+	b.exporter.config.Log.Warn("spans are lost: they end faster than the collector takes them", "lost", lost,
 		"url", b.exporter.config.URL, "queue", b.limits.queue, "set_by", envQueue)
-	b.reported, b.unreported = time.Now(), 0
+	b.reported = time.Now()
 }
 
-// take returns the next batch, nil if fewer than n spans wait, and how many spans were lost before.
-func (b *batcher) take(n int) (next *batch, lost int) {
+// take returns the next batch, nil if fewer than n spans wait.
+func (b *batcher) take(n int) *batch {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	lost, b.lost = b.lost, 0
 	if b.waiting < n {
-		return nil, lost
+		return nil
 	}
-	next = b.batches[0]
+	next := b.batches[0]
 	b.batches = slices.Delete(b.batches, 0, 1)
 	b.waiting -= next.count
-	return next, lost
+	return next
 }
 
 // shutdown sends all spans that wait, until ctx ends, and ends the batcher. Spans that end later

@@ -34,9 +34,10 @@ type unsampled grpch2.TraceHeaders
 // unsampledKey is the key of an *unsampled in a context.
 type unsampledKey struct{}
 
-func isUnsampled(ctx context.Context) bool {
-	_, ok := ctx.Value(unsampledKey{}).(*unsampled)
-	return ok
+// unsampledIn returns what a context has in place of a span; nil if it is not unsampled.
+func unsampledIn(ctx context.Context) *unsampled {
+	u, _ := ctx.Value(unsampledKey{}).(*unsampled)
+	return u
 }
 
 // saysUnsampled reports whether a traceparent is well formed, of version 0, and not sampled:

@@ -65,11 +65,9 @@ func New(p trace.TracerProvider) *Tracer {
 	}
 }
 
-// start begins a span. It is nil if the span and those below it are not sampled.
+// start begins a span in a context that is not unsampled. It is nil if the span and those below it
+// are not sampled: the context is unsampled then.
 func (t *Tracer) start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
-	if isUnsampled(ctx) {
-		return ctx, nil
-	}
 	within, span := t.tracer.Start(ctx, name, options...)
 	if !t.parentBased || span.IsRecording() {
 		return within, span
@@ -81,7 +79,7 @@ func (t *Tracer) start(ctx context.Context, name string, options ...trace.SpanSt
 
 // StepBegan implements [observe.Tracer].
 func (t *Tracer) StepBegan(ctx context.Context, session string, tasks int) (context.Context, func(int64, error)) {
-	if isUnsampled(ctx) {
+	if unsampledIn(ctx) != nil {
 		return ctx, func(int64, error) {}
 	}
 	ctx, span := t.start(ctx, "step", trace.WithAttributes(keySession.String(session), keyTasks.Int(tasks)))
@@ -95,6 +93,9 @@ func (t *Tracer) StepBegan(ctx context.Context, session string, tasks int) (cont
 
 // FunctionBegan implements [observe.Tracer].
 func (t *Tracer) FunctionBegan(ctx context.Context, name string) (context.Context, func(error)) {
+	if unsampledIn(ctx) != nil {
+		return ctx, func(error) {}
+	}
 	ctx, span := t.start(ctx, "function", trace.WithAttributes(keyFunction.String(name)))
 	return ctx, func(err error) {
 		if span != nil {
@@ -134,7 +135,7 @@ func (t *Tracer) Served(
 
 // Called implements [grpch2.CallTracer].
 func (t *Tracer) Called(ctx context.Context, method, peer string) (to grpch2.TraceHeaders, end func(uint32, string)) {
-	if u, ok := ctx.Value(unsampledKey{}).(*unsampled); ok {
+	if u := unsampledIn(ctx); u != nil {
 		if beginsTrace(method) {
 			to = grpch2.TraceHeaders(*u) // without them it would
 		}

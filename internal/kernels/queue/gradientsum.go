@@ -111,8 +111,9 @@ func (s *sparseSum[T]) add(a *membudget.Account, gradient []tensor.Tensor, first
 	if err != nil {
 		return err
 	}
-	for i := range tensor.Values[int64](&counts) {
-		tensor.Values[int64](&counts)[i] = 1
+	n := tensor.Values[int64](&counts)
+	for i := range n {
+		n[i] = 1
 	}
 	s.indices, s.counts, s.rows = *indices, counts, *rows
 	*indices, *rows = tensor.Tensor{}, tensor.Tensor{}
