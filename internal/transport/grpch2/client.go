@@ -236,11 +236,9 @@ const (
 
 // Call makes a call and waits for its response, or for the end of ctx.
 func (c *Client) Call(ctx context.Context, r *Request) Response {
-	end := c.observe(ctx, r)
+	observed := c.observe(ctx, r)
 	call, resp := c.tryCall(ctx, r)
-	if end != nil {
-		end(call, &resp)
-	}
+	c.observeEnd(observed, r, call, &resp)
 	return resp
 }
 

@@ -29,7 +29,7 @@ type clientCall struct {
 
 	// The following fields are set for calls made by Start.
 	callback   func(Response)
-	observeEnd func(*clientCall, *Response) // nil without an observer
+	observed   observation
 	ctx        context.Context
 	stopCancel func() bool // unregisters cancel from ctx; nil if ctx never ends
 	probe      bool        // the call is made by keepalive, and not made again

@@ -66,26 +66,36 @@ func (m *inboundMessage) size() int64 {
 	return int64(binary.BigEndian.Uint32(m.prefix[1:]))
 }
 
-// observe notifies the observer and the tracer of a client that a call begins. end reports its end;
-// call is nil if no connection was there for it.
-func (c *Client) observe(ctx context.Context, r *Request) (end func(call *clientCall, resp *Response)) {
-	o, endSpan := c.Observer, c.trace(ctx, r)
-	switch {
-	case o == nil && endSpan == nil:
-		return nil
-	case o == nil:
-		return func(_ *clientCall, resp *Response) { endSpan(resp.Code, resp.Text) }
+// observation is what a client notes about a call that it makes. It is zero without an observer and
+// a span.
+type observation struct {
+	began   int64                          // by mono.Nanos; 0 without an observer
+	endSpan func(code uint32, text string) // nil without a span
+}
+
+// observe notifies the observer, and the tracer, that a call begins.
+func (c *Client) observe(ctx context.Context, r *Request) (o observation) {
+	o.endSpan = c.trace(ctx, r)
+	if c.Observer != nil {
+		o.began = mono.Nanos()
+		c.Observer.CallBegan(r.Path, c.Peer)
 	}
-	began := mono.Nanos()
-	o.CallBegan(r.Path, c.Peer)
-	return func(call *clientCall, resp *Response) {
-		if endSpan != nil {
-			endSpan(resp.Code, resp.Text)
-		}
-		received := int64(0)
-		if call != nil && resp.Code == codeOK {
-			received = call.in.size()
-		}
-		o.CallEnded(r.Path, c.Peer, resp.Code, received, int64(size(r.Data)), time.Duration(mono.Nanos()-began))
+	return o
+}
+
+// observeEnd notifies the observer, and the tracer, that a call ended. call is nil if no connection
+// was there for it.
+func (c *Client) observeEnd(o observation, r *Request, call *clientCall, resp *Response) {
+	if o.endSpan != nil {
+		o.endSpan(resp.Code, resp.Text)
 	}
+	if o.began == 0 {
+		return
+	}
+	took := time.Duration(mono.Nanos() - o.began)
+	received := int64(0)
+	if call != nil && resp.Code == codeOK {
+		received = call.in.size()
+	}
+	c.Observer.CallEnded(r.Path, c.Peer, resp.Code, received, int64(size(r.Data)), took)
 }

@@ -17,7 +17,7 @@ func (c *Client) Start(ctx context.Context, r *Request, done func(Response)) {
 	}
 	call := newClientCall(conn, r)
 	call.ctx, call.callback = ctx, done
-	call.observeEnd = c.observe(ctx, r)
+	call.observed = c.observe(ctx, r)
 	c.calls.started.Add(1)
 	if ctx.Done() != nil {
 		call.stopCancel = context.AfterFunc(ctx, func() { call.cancel(ctx) })
@@ -49,9 +49,7 @@ func (c *clientCall) deliver() {
 
 // report passes a response to the observer and to the callback.
 func (c *clientCall) report(resp *Response) {
-	if c.observeEnd != nil {
-		c.observeEnd(c, resp)
-	}
+	c.conn.client.observeEnd(c.observed, c.request, c, resp)
 	c.callback(*resp)
 }
 
