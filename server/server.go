@@ -133,7 +133,11 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 		listener.Close()
 		return nil, err
 	}
-	limits := quota.New(o.limits.quota())
+	most := o.limits.quota()
+	if certs != nil {
+		most.Weight = certs.creds.Weight
+	}
+	limits := quota.New(most)
 	s := &Server{
 		def: def, log: o.log, lines: lines, listener: listener, gate: newGate(def.Self()), quota: limits, files: files, grace: o.grace, exitWithJob: o.exitWithJob, receives: rpc.NewReceiveLimiter(limits),
 		lender: samehost.NewLender(o.log), borrower: samehost.NewBorrower(o.log), stopped: make(chan struct{}),

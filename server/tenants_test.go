@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -172,5 +173,30 @@ func TestLargeTensorWithTLS(t *testing.T) {
 	}
 	if v := tensor.Values[float32](&got[0]); len(v) != n || v[0] != 3 || v[n-1] != 3 {
 		t.Errorf("%d elements", len(v))
+	}
+}
+
+// TestTenantWeights gives one tenant more memory than others by the trust file.
+func TestTenantWeights(t *testing.T) {
+	a := newAuthority(t, "train")
+	f := a.files(t, taskPrincipal("worker", 0))
+	f.Trust = a.path("trust")
+	if err := os.WriteFile(f.Trust, []byte("tenant research weight 4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	limits := server.DefaultLimits()
+	limits.TenantMemory = 1 << 20
+	s := startSecure(t, a, 1, server.WithTLS(f), server.WithLimits(limits))[0]
+	for tenant, most := range map[string]int32{"research": 4 << 20, "others": 1 << 20} {
+		c := &counter{graph: op.NewScope()}
+		size := op.Placeholder(c.graph, tensor.Int32)
+		filled := op.Shape(c.graph, op.Fill(c.graph, op.Reshape(c.graph, size, op.Const(c.graph, []int32{1})), op.Const(c.graph, int8(1))))
+		sess := session(t, a, s, clientPrincipal(tenant, "alice"), c)
+		for bytes, want := range map[int32]status.Code{most / 2: status.OK, most + most/2: status.ResourceExhausted} {
+			_, err := sess.Fetch(t.Context(), weft.Feeds{size: tensor.Scalar(bytes)}, filled)
+			if status.CodeOf(err) != want {
+				t.Errorf("%s, %d bytes: got %v, want %v", tenant, bytes, err, want)
+			}
+		}
 	}
 }

@@ -23,8 +23,8 @@ type TLS struct {
 	Cert, Key string // certificate with its intermediates, and private key, in PEM
 	CA        string // certificates that sign those of tasks, and of clients if ClientCA is ""
 	ClientCA  string // certificates that sign those of clients, operators and observers
-	// Trust maps names in certificates to principals; "" if all names are those that "weft cert"
-	// gives.
+	// Trust maps names in certificates to principals, and tenants to weights; "" if all names are
+	// those that "weft cert" gives, and all weights 1.
 	Trust   string
 	Revoked string // serial numbers and SHA-256 hashes of public keys, one a line; "" for none
 }

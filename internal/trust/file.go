@@ -7,19 +7,27 @@ import (
 	"github.com/weft-ml/weft/cluster"
 )
 
-// A File maps the names in certificates to principals. A nil File maps none.
+// A File maps the names in certificates to principals, and tenants to weights. A nil File maps
+// none.
 //
-// Each line has a kind of names (uri, dns or email), a pattern, and a principal:
+// Most lines have a kind of names (uri, dns or email), a pattern, and a principal:
 //
 //	uri    spiffe://corp/ns/train/sa/worker-*  task worker/*
 //	dns    ps-?.train.svc.cluster.local        task ps/*
 //	uri    spiffe://corp/ns/research/*         client research
 //	email  *@corp.example                      observer
 //
+// Other lines say how much memory a tenant may use, relative to the limit of tenants:
+//
+//	tenant research                            weight 2.5
+//
 // In a pattern, "*" stands for any text and "?" for one character; neither stands for "/" or ".".
 // In a principal, "*" stands for what the wildcards of the pattern have matched. The first line
 // that matches a name counts. A line that starts with "#" is a comment.
-type File struct{ rules []rule }
+type File struct {
+	rules   []rule
+	weights []weight
+}
 
 type rule struct {
 	line    int
@@ -39,6 +47,14 @@ func ParseFile(text string) (*File, error) {
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
 		}
+		if fields[0] == "tenant" {
+			w, err := parseWeight(fields)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", line, err)
+			}
+			f.weights = append(f.weights, w)
+			continue
+		}
 		r, err := parseRule(fields)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
@@ -55,7 +71,7 @@ func parseRule(fields []string) (rule, error) {
 	}
 	r := rule{kind: fields[0], pattern: fields[1]}
 	if r.kind != "uri" && r.kind != "dns" && r.kind != "email" {
-		return rule{}, fmt.Errorf("%q is no kind of names: uri, dns or email", r.kind)
+		return rule{}, fmt.Errorf("%q is no kind of names (uri, dns or email), and not tenant", r.kind)
 	}
 	if r.kind == "dns" {
 		r.pattern = strings.ToLower(r.pattern)

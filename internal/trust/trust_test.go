@@ -95,7 +95,7 @@ dns    api.corp.example                    client
 
 func TestParseFileRejects(t *testing.T) {
 	for text, want := range map[string]string{
-		"ip 1.2.3.4 client x":      "no kind of names",
+		"ip 1.2.3.4 client x":      "is no kind of names (uri, dns or email), and not tenant",
 		"uri spiffe://x":           "want a kind",
 		"uri a b c d":              "want a kind",
 		"uri x root":               "no role",
@@ -108,10 +108,31 @@ func TestParseFileRejects(t *testing.T) {
 		"uri x client a/b/c":       "is no client",
 		"#\n\nuri x client /b":     "line 3",
 		"dns x-* task worker/1*/2": "is no task",
+		"tenant a weight":          "want: tenant PATTERN weight FACTOR",
+		"tenant a memory 2":        "want: tenant PATTERN weight FACTOR",
+		"\ntenant a weight 0":      "line 2: \"0\" is no weight",
+		"tenant a weight NaN":      "is no weight",
+		"tenant a weight -1":       "is no weight",
+		"tenant a weight 1e300":    "is no weight",
 	} {
 		if _, err := trust.ParseFile(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
+	}
+}
+
+func TestWeight(t *testing.T) {
+	f, err := trust.ParseFile("tenant research weight 2.5\n# others\ntenant guest-* weight 0.1\ntenant guest-x weight 9\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tenant, want := range map[string]float64{"research": 2.5, "guest-x": 0.1, "guest-": 0.1, "other": 1, "": 1} {
+		if got := f.Weight(tenant); got != want {
+			t.Errorf("%q: got %g, want %g", tenant, got, want)
+		}
+	}
+	if got := (*trust.File)(nil).Weight("research"); got != 1 {
+		t.Errorf("without a file: got %g", got)
 	}
 }
 

@@ -33,6 +33,8 @@ type Limits struct {
 	TraceRecords   int // executions of nodes in the trace of a device
 
 	StepMemory, SessionMemory, TenantMemory int64 // bytes of tensors
+	// Weight multiplies TenantMemory for a tenant; nil for 1.
+	Weight func(tenant string) float64
 }
 
 // A Limit is one of Limits.
@@ -175,19 +177,31 @@ func (q *Quota) hasAccounts() bool {
 }
 
 // SessionAccount returns the account of a new session of a tenant; nil if memory is not charged to
-// owners. The tenant "" is that of all sessions whose client has no name.
+// owners. The tenant "" is that of all sessions whose client has no name. A weight that has changed
+// takes effect with the next session of the tenant.
 func (q *Quota) SessionAccount(tenant string) *membudget.Account {
 	if !q.hasAccounts() {
 		return nil
 	}
 	q.mu.Lock()
+	limit := q.tenantLimit(tenant)
 	a := q.tenants[tenant]
 	if a == nil {
-		a = q.account(nil, TenantMemory, q.Limits.TenantMemory)
+		a = q.account(nil, TenantMemory, limit)
 		q.tenants[tenant] = a
 	}
+	a.SetLimit(limit)
 	q.mu.Unlock()
 	return q.account(a, SessionMemory, q.SessionMemory)
+}
+
+// tenantLimit returns the memory that a tenant may use; 0 for any.
+func (q *Quota) tenantLimit(tenant string) int64 {
+	all := q.Limits.TenantMemory
+	if q.Weight == nil || all == 0 {
+		return all
+	}
+	return int64(min(max(float64(all)*q.Weight(tenant), 1), math.MaxInt64/2))
 }
 
 // StepAccount returns the account of a new step of a session, whose account may be nil.

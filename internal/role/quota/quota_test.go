@@ -55,3 +55,36 @@ func TestTenants(t *testing.T) {
 		t.Errorf("hits: %v", hits)
 	}
 }
+
+// TestWeights gives a tenant more memory than others, and then less.
+func TestWeights(t *testing.T) {
+	weights := map[string]float64{"research": 2.5, "guest": 0.1}
+	q := New(Limits{TenantMemory: 100, Weight: func(tenant string) float64 {
+		if w, ok := weights[tenant]; ok {
+			return w
+		}
+		return 1
+	}})
+	for tenant, want := range map[string]int64{"research": 250, "guest": 10, "other": 100, "": 100} {
+		session := q.SessionAccount(tenant)
+		if _, over := session.Charge(want + 1); over == nil || over.Name() != "tenant" {
+			t.Errorf("%q: %d bytes are refused by %v", tenant, want+1, over)
+		}
+		all, over := session.Charge(want)
+		if over != nil {
+			t.Fatalf("%q: %d bytes are refused by the %s", tenant, want, over.Name())
+		}
+		all.End()
+	}
+	old := q.SessionAccount("research")
+	weights["research"] = 0.5
+	if _, over := q.SessionAccount("research").Charge(51); over == nil {
+		t.Error("51 bytes of a tenant with the weight 0.5 are not refused")
+	}
+	if _, over := old.Charge(51); over == nil {
+		t.Error("51 bytes of an old session are not refused")
+	}
+	if q := New(Limits{Weight: func(string) float64 { return 3 }, StepMemory: 1}); q.tenantLimit("x") != 0 {
+		t.Error("tenants without a limit have got one")
+	}
+}

@@ -15,9 +15,9 @@ import (
 // with nil for each output of a node.
 type Account struct {
 	parent *Account
-	name   string // of the kind of owner, for errors
-	flag   string // of weft server that sets the limit
-	limit  int64  // bytes; 0 for none
+	name   string       // of the kind of owner, for errors
+	flag   string       // of weft server that sets the limit
+	limit  atomic.Int64 // bytes; 0 for none
 	used   atomic.Int64
 	over   func() // called when a charge is refused
 }
@@ -25,8 +25,13 @@ type Account struct {
 // NewAccount returns an account below parent, which may be nil. The name and the flag are for
 // errors. A limit of 0 bounds nothing. over is called when a charge is refused; it may be nil.
 func NewAccount(parent *Account, name, flag string, limit int64, over func()) *Account {
-	return &Account{parent: parent, name: name, flag: flag, limit: limit, over: over}
+	a := &Account{parent: parent, name: name, flag: flag, over: over}
+	a.limit.Store(limit)
+	return a
 }
+
+// SetLimit changes the limit. What is charged already stays.
+func (a *Account) SetLimit(bytes int64) { a.limit.Store(bytes) }
 
 // Owner returns the account above a; nil if there is none.
 func (a *Account) Owner() *Account {
@@ -48,13 +53,13 @@ func (a *Account) Used() int64 {
 func (a *Account) Name() string { return a.name }
 
 // Limit returns the limit in bytes and the flag that sets it.
-func (a *Account) Limit() (bytes int64, flag string) { return a.limit, a.flag }
+func (a *Account) Limit() (bytes int64, flag string) { return a.limit.Load(), a.flag }
 
 // Fits returns the first account from a upwards that n bytes more would take over its limit, or nil
 // if there is none. It charges nothing.
 func (a *Account) Fits(n int64) *Account {
 	for at := a; at != nil; at = at.parent {
-		if at.limit > 0 && at.used.Load()+n > at.limit {
+		if limit := at.limit.Load(); limit > 0 && at.used.Load()+n > limit {
 			at.refuse()
 			return at
 		}
@@ -65,7 +70,7 @@ func (a *Account) Fits(n int64) *Account {
 // charge adds n bytes. If an account would exceed its limit, it charges none and returns that one.
 func (a *Account) charge(n int64) *Account {
 	for at := a; at != nil; at = at.parent {
-		if used := at.used.Add(n); at.limit > 0 && used > at.limit {
+		if used, limit := at.used.Add(n), at.limit.Load(); limit > 0 && used > limit {
 			for undo := a; undo != at.parent; undo = undo.parent {
 				undo.used.Add(-n)
 			}
@@ -80,7 +85,7 @@ func (a *Account) charge(n int64) *Account {
 // limit.
 func (a *Account) Message(n int64) string {
 	return fmt.Sprintf("OOM when allocating %d bytes: the memory of a %s is limited to %d MiB (%s). %d MiB are in use.",
-		n, a.name, a.limit>>20, a.flag, a.used.Load()>>20)
+		n, a.name, a.limit.Load()>>20, a.flag, a.used.Load()>>20)
 }
 
 func (a *Account) refuse() {

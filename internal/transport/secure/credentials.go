@@ -84,6 +84,9 @@ func (c *Credentials) Self() (*trust.Principal, error) {
 // Expiry returns the end of the own certificate.
 func (c *Credentials) Expiry() time.Time { return c.current.Load().cert.Leaf.NotAfter }
 
+// Weight returns the weight that the trust file gives to a tenant.
+func (c *Credentials) Weight(tenant string) float64 { return c.current.Load().rules.Weight(tenant) }
+
 // Watch looks at the files, and at the ends of the certificates of connections, until Close.
 func (c *Credentials) Watch() {
 	ctx, cancel := context.WithCancel(context.Background())
