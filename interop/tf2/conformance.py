@@ -29,7 +29,10 @@ RESTARTS = 20  # of the process that runs a file: every case that never ends cos
 def run_once(args, kind, file, results, cases):
     """Starts a process that runs the cases without results. Returns a fault."""
     command = [sys.executable, "-m", MODULE, kind, args.tests, file, str(results.path), *cases]
-    return old.run_cases(command, args, cluster.environment(), results)
+    variables = cluster.environment()
+    if args.one_cluster:
+        variables["ONE_CLUSTER"] = "1"
+    return old.run_cases(command, args, variables, results)
 
 
 def run_file(args, kind, file, again=False):
@@ -57,10 +60,13 @@ def main():
     p.add_argument("--case", action="append", default=[], help="a case to run again on Weft")
     p.add_argument("--again", action="store_true", help="run all cases again on Weft")
     p.add_argument("--reference-only", action="store_true", help="run TensorFlow's servers alone")
+    p.add_argument("--one-cluster", action="store_true", help="run all cases of a file on one cluster")
     p.add_argument("--case-timeout", type=int, default=120, help="seconds a case may take")
     p.add_argument("files", nargs="*")
     args = p.parse_args()
     args.tests, args.out = os.path.abspath(args.tests), args.out.absolute()
+    if args.one_cluster:
+        args.out /= "one-cluster"
     listed = (HERE / "conformance.txt").read_text().split()
     chosen = [f for f in listed if not args.files or any(part in f for part in args.files)]
     others = [f for f in args.files if f not in chosen]

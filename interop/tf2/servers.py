@@ -19,6 +19,7 @@ from interop import cluster
 
 KINDS = ("weft", "tensorflow")
 START_LIMIT = 60  # seconds until a server must listen
+SHORTEST_KILL = 0.2  # seconds
 
 
 def end_with_parent():
@@ -122,14 +123,18 @@ def wait_until_listens(address):
             time.sleep(cluster.CONNECT_INTERVAL)
 
 
-def install(starter, ports):
-    """Replaces the servers of this process. Returns a list of those that were started."""
+def install(starter, ports, one_cluster=False):
+    """Replaces the servers of this process. Returns a list of those that were started.
+
+    With one_cluster, clusters of the same size are the same processes: the tasks of one that was
+    stopped go on, and serve the next one.
+    """
     import tensorflow as tf
     from tensorflow.python.distribute import multi_worker_test_base as base
     from tensorflow.python.framework import test_util
     from tensorflow.python.training import server_lib
 
-    started = []
+    started, stopped = [], {}
 
     def launch(spec, job, task):
         pid = starter.ask("start", spec, job, task)
@@ -175,20 +180,35 @@ def install(starter, ports):
 
         def __init__(self, resolver, stream_output=False, collective_leader=None):
             self.resolver, self.pids = resolver, {}
-            self.spec = resolver.cluster_spec().as_dict()
+            before = stopped.pop(self.size(), None)
+            if before:
+                self.resolver, self.pids = before.resolver, before.pids
+
+        @property
+        def spec(self):
+            return self.resolver.cluster_spec().as_dict()
+
+        def size(self):
+            return tuple((job, len(tasks)) for job, tasks in sorted(self.spec.items()))
 
         def start(self):
             for job, tasks in self.spec.items():
                 for task in range(len(tasks)):
-                    self.start_task(job, task)
+                    if (job, task) not in self.pids:
+                        self.start_task(job, task)
 
         def stop(self):
+            if one_cluster:
+                stopped[self.size()] = self
+                return
             for job, task in list(self.pids):
                 self.kill_task(job, task)
 
         def kill_task(self, task_type, task_id):
             if (task_type, task_id) not in self.pids:
                 raise ValueError(f"The task {task_type}:{task_id} doesn't exist.")
+            # The tests kill a task on a thread and then begin to wait for that.
+            time.sleep(SHORTEST_KILL)
             starter.ask("kill", self.pids.pop((task_type, task_id)))
 
         def start_task(self, task_type, task_id):

@@ -3,7 +3,8 @@
 python -m interop.tf2.testfile KIND SOURCES FILE RESULTS [CASE...]
 
 KIND is weft or tensorflow. RESULTS is a file of JSON lines, as in interop.old.testfile: cases that
-have a line are not run again.
+have a line are not run again. With ONE_CLUSTER in the environment, the clusters of all cases are the
+same processes.
 """
 
 import os
@@ -58,7 +59,7 @@ def main():
     starter = servers.Starter(kind, results + ".servers")
     sys.meta_path.append(old.Sources(sources))
     ports = servers.Ports()
-    started = servers.install(starter, ports)
+    started = servers.install(starter, ports, "ONE_CLUSTER" in os.environ)
     provide(ports)
     quiet_mains()
     argv, sys.argv = sys.argv, [file]
