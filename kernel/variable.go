@@ -63,26 +63,11 @@ func (v *Variable) Store(t tensor.Tensor) {
 }
 
 // Update calls f with the value under the variable's lock. f may replace the value or, after
-// [Writable], write to it.
+// [Context.Writable], write to it.
 func (v *Variable) Update(f func(t *tensor.Tensor) error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return f(&v.t)
-}
-
-// Writable returns the value *t of a variable, inside Update or LockAll, with elements that may be
-// written: its own elements if there is no other holder, otherwise a copy. The error is that of the
-// allocation.
-func Writable(t *tensor.Tensor) (*tensor.Tensor, error) {
-	if t.Initialized() && !t.Exclusive() {
-		own, err := t.Clone()
-		if err != nil {
-			return nil, err
-		}
-		t.Release()
-		*t = own
-	}
-	return t, nil
 }
 
 // LockAll locks variables in an order that cannot deadlock. A variable that is given several times

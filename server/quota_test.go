@@ -1,6 +1,8 @@
 package server
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -202,5 +204,61 @@ func TestOperations(t *testing.T) {
 		}
 		_, err := kernel.NewPolicy(bad[0], denied)
 		wantError(t, err, status.InvalidArgument)
+	}
+}
+
+// A write to a variable whose value a step still holds copies it, and the owners pay for the copy.
+func TestCopiesOfVariables(t *testing.T) {
+	const size = 1 << 20 // of the value, in bytes
+	begin := `
+n = Const() value=int32[1]{%d}
+e = Const() value=%s
+f = Fill(n, e)
+v = %s
+init = %s
+r = %s
+z = Neg(r, ^u)
+i = Const() value=int32[1]{0}
+at = Const() value=int32[1,1]{0}
+x = Const() value=float[1]{1}
+one = Const() value=float[]{1}
+begin = Const() value=int32[1]{0}
+end = Const() value=int32[1]{1}
+shape = Const() value=int32[1]{1}
+flat = Const() value=int32[1]{-1}
+`
+	floats := fmt.Sprintf(begin, size/4, "float[]{0}", "VarHandleOp() dtype=float shape=[?]", "AssignVariableOp(v, f) dtype=float",
+		"ReadVariableOp(v) dtype=float")
+	ref := fmt.Sprintf(begin, size/4, "float[]{0}", "VariableV2() dtype=float shape=["+strconv.Itoa(size/4)+"]", "Assign(v, f)", "Reshape(v, flat)")
+	for name, graph := range map[string]string{
+		"ScatterAdd":                floats + "u = ResourceScatterAdd(v, i, x, ^r) dtype=float",
+		"ScatterNdAdd":              floats + "u = ResourceScatterNdAdd(v, at, x, ^r)",
+		"StridedSliceAssign":        floats + "u = ResourceStridedSliceAssign(v, begin, end, shape, x, ^r)",
+		"SparseApplyProximal":       ref + "u = SparseApplyProximalGradientDescent(v, one, one, one, x, i, ^r)",
+		"ScatterSub of a reference": ref + "u = ScatterSub(v, i, x, ^r)",
+		"SdcaShrinkL1":              ref + "u = SdcaShrinkL1(v, ^r) num_features=1 l1=0.0 l2=1.0",
+	} {
+		for _, c := range []struct {
+			limit int64
+			want  status.Code
+		}{{size * 3 / 2, status.ResourceExhausted}, {size * 5 / 2, status.OK}} {
+			l := DefaultLimits()
+			l.SessionMemory = c.limit
+			_, a := quotaServer(t, WithLimits(l))
+			handle := a.textSession(graph)
+			run := func(target string) error {
+				return a.send(rpc.MethodRunStep, &pb.RunStepRequest{SessionHandle: handle, Target: []string{target}})
+			}
+			if err := run("init"); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			err := run("z")
+			if status.CodeOf(err) != c.want {
+				t.Errorf("%s, a session of %d bytes: got %v, want %v", name, c.limit, err, c.want)
+			}
+			if c.want == status.ResourceExhausted {
+				wantError(t, err, c.want, "--max-session-memory", "{{node u}}")
+			}
+		}
 	}
 }

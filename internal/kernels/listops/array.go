@@ -55,13 +55,13 @@ func (a *Array) checkOpenLocked() error {
 }
 
 // write sets element i to value and takes ownership of it.
-func (a *Array) write(i int, value *tensor.Tensor) error {
+func (a *Array) write(ctx *kernel.Context, i int, value *tensor.Tensor) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.writeLocked(i, value)
+	return a.writeLocked(ctx, i, value)
 }
 
-func (a *Array) writeLocked(i int, value *tensor.Tensor) error {
+func (a *Array) writeLocked(ctx *kernel.Context, i int, value *tensor.Tensor) error {
 	if err := a.checkWriteLocked(i, value); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (a *Array) writeLocked(i int, value *tensor.Tensor) error {
 		return a.invalid(": Could not write to TensorArray index %d because it has already been read.", i)
 	}
 	if c.written {
-		return a.addLocked(i, c, value)
+		return a.addLocked(ctx, i, c, value)
 	}
 	c.shape, c.written = value.Shape(), true
 	c.value, *value = *value, tensor.Tensor{}
@@ -96,7 +96,7 @@ func (a *Array) checkWriteLocked(i int, value *tensor.Tensor) error {
 }
 
 // addLocked adds value to the current value of element i.
-func (a *Array) addLocked(i int, c *cell, value *tensor.Tensor) error {
+func (a *Array) addLocked(ctx *kernel.Context, i int, c *cell, value *tensor.Tensor) error {
 	if !a.grad {
 		return a.invalid(": Could not write to TensorArray index %d because it has already been written to.", i)
 	}
@@ -112,7 +112,7 @@ func (a *Array) addLocked(i int, c *cell, value *tensor.Tensor) error {
 	if !slices.Contains(typeset.Numbers, a.dtype) {
 		return status.InvalidArgumentf("tensor_array::AddToTensor type not supported: %v", a.dtype)
 	}
-	own, err := kernel.Writable(&c.value)
+	own, err := ctx.Writable(&c.value)
 	if err != nil {
 		return err
 	}
@@ -122,11 +122,11 @@ func (a *Array) addLocked(i int, c *cell, value *tensor.Tensor) error {
 }
 
 // writeMany sets the elements with the given indices to values and takes ownership of them.
-func (a *Array) writeMany(indices []int32, values []tensor.Tensor) error {
+func (a *Array) writeMany(ctx *kernel.Context, indices []int32, values []tensor.Tensor) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for k, i := range indices {
-		if err := a.writeLocked(int(i), &values[k]); err != nil {
+		if err := a.writeLocked(ctx, int(i), &values[k]); err != nil {
 			return err
 		}
 	}

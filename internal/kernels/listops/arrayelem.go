@@ -69,7 +69,7 @@ func writeElem(ctx *kernel.Context, a *Array) error {
 	}
 	value := ctx.TakeInput(2)
 	defer value.Release()
-	if err := a.write(i, &value); err != nil {
+	if err := a.write(ctx, i, &value); err != nil {
 		return err
 	}
 	return ctx.PassInput(3, 0)

@@ -89,7 +89,7 @@ func scatter(ctx *kernel.Context, a *Array) error {
 			return status.InvalidArgumentf("Max scatter index must be < array size (%d vs. %d)", last, size)
 		}
 	}
-	if err := a.writeRows(indices, value); err != nil {
+	if err := a.writeRows(ctx, indices, value); err != nil {
 		return err
 	}
 	return ctx.PassInput(3, 0)
@@ -118,20 +118,20 @@ func unpack(ctx *kernel.Context, a *Array) error {
 	for i := range indices {
 		indices[i] = int32(i)
 	}
-	if err := a.writeRows(indices, value); err != nil {
+	if err := a.writeRows(ctx, indices, value); err != nil {
 		return err
 	}
 	return ctx.PassInput(2, 0)
 }
 
 // writeRows writes the rows of value, which share its memory.
-func (a *Array) writeRows(indices []int32, value *tensor.Tensor) error {
+func (a *Array) writeRows(ctx *kernel.Context, indices []int32, value *tensor.Tensor) error {
 	rows := membudget.Make[tensor.Tensor](len(indices))
 	for i := range rows {
 		rows[i] = stacking.RowView(value, i)
 	}
 	defer release(rows)
-	return a.writeMany(indices, rows)
+	return a.writeMany(ctx, indices, rows)
 }
 
 func split(ctx *kernel.Context, a *Array) error {
@@ -164,7 +164,7 @@ func split(ctx *kernel.Context, a *Array) error {
 		pieces[i], indices[i] = stacking.View(value, lo, lo+int(n)), int32(i)
 		lo += int(n)
 	}
-	if err := a.writeMany(indices, pieces); err != nil {
+	if err := a.writeMany(ctx, indices, pieces); err != nil {
 		return err
 	}
 	return ctx.PassInput(3, 0)

@@ -76,7 +76,7 @@ func (k *negTrain) Compute(ctx *kernel.Context) error {
 	}
 	for i := range values {
 		var err error
-		if values[i], err = kernel.Writable(values[i]); err != nil {
+		if values[i], err = ctx.Writable(values[i]); err != nil {
 			return err
 		}
 	}

@@ -68,7 +68,7 @@ func advance(ctx *kernel.Context, tag int, n uint64) (g philox.Generator, err er
 			return status.InvalidArgumentf("For the Philox algorithm, the size of state must be at least %d; got %d",
 				tag+stateSize, t.NumElements())
 		}
-		own, err := kernel.Writable(t)
+		own, err := ctx.Writable(t)
 		if err != nil {
 			return err
 		}

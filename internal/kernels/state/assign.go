@@ -143,7 +143,7 @@ func accumulate(op elementwise.Op) kernel.New {
 			if t.DType() != value.DType() {
 				return wrongType("Trying to assign variable with wrong dtype.", t.DType(), value.DType())
 			}
-			own, err := kernel.Writable(t)
+			own, err := ctx.Writable(t)
 			if err == nil {
 				elementwise.Accumulate(op, own, value)
 			}
@@ -213,7 +213,7 @@ func newSliceAssign(c *kernel.Construction) (kernel.Kernel, error) {
 			if err != nil {
 				return err
 			}
-			own, err := kernel.Writable(t)
+			own, err := ctx.Writable(t)
 			if err != nil {
 				return err
 			}

@@ -62,7 +62,7 @@ func newCount(c *kernel.Construction) (kernel.Kernel, error) {
 				return err
 			}
 			intarg.Set(out, []int64{n})
-			own, err := kernel.Writable(t)
+			own, err := ctx.Writable(t)
 			if err == nil {
 				intarg.Set(own, []int64{n + 1})
 			}

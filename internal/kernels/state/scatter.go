@@ -107,7 +107,7 @@ func newScatter(op elementwise.Op) kernel.New {
 				return status.InvalidArgumentf("indices%s = %d is not in [0, %d)",
 					intarg.Position(indices.Shape(), bad), list.Rows[bad], t.Dim(0))
 			}
-			own, err := kernel.Writable(t)
+			own, err := ctx.Writable(t)
 			if err == nil {
 				gatherscatter.Scatter(op, own, updates, list, int(t.Shape()[1:].NumElements()))
 			}

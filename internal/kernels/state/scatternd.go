@@ -92,7 +92,7 @@ func newScatterNd(op elementwise.Op) kernel.New {
 				if err := gatherscatter.CheckUpdates(indices, updates, t.Shape()); err != nil {
 					return err
 				}
-				own, err := kernel.Writable(t)
+				own, err := ctx.Writable(t)
 				if err != nil {
 					return err
 				}

@@ -124,7 +124,7 @@ func newShrinkL1(c *kernel.Construction) (kernel.Kernel, error) {
 		values, unlock := kernel.LockAll(vars...)
 		defer unlock()
 		for _, v := range values {
-			own, err := kernel.Writable(v)
+			own, err := ctx.Writable(v)
 			if err != nil {
 				return err
 			}

@@ -223,7 +223,7 @@ func (k *stepKernel[T, F]) Compute(ctx *kernel.Context) error {
 		return err
 	}
 	if d := device.Of(o.grad); d != nil {
-		if err := k.onDevice(d, o, k.flag); err != nil {
+		if err := k.onDevice(ctx, d, o, k.flag); err != nil {
 			return err
 		}
 		if !k.form.resource() {
@@ -239,7 +239,7 @@ func (k *stepKernel[T, F]) Compute(ctx *kernel.Context) error {
 	if o.indices != nil {
 		update = k.listed
 	}
-	if err := update(o, p); err != nil {
+	if err := update(ctx, o, p); err != nil {
 		return err
 	}
 	if !k.form.resource() {
@@ -249,10 +249,10 @@ func (k *stepKernel[T, F]) Compute(ctx *kernel.Context) error {
 }
 
 // elements returns the elements of the variable and its slots for writing.
-func (k *stepKernel[T, F]) elements(o *operands) ([][]T, error) {
+func (k *stepKernel[T, F]) elements(ctx *kernel.Context, o *operands) ([][]T, error) {
 	v := membudget.Make[[]T](len(o.values))
 	for i, t := range o.values {
-		own, err := kernel.Writable(t)
+		own, err := ctx.Writable(t)
 		if err != nil {
 			return nil, err
 		}
@@ -262,8 +262,8 @@ func (k *stepKernel[T, F]) elements(o *operands) ([][]T, error) {
 }
 
 // whole updates all elements.
-func (k *stepKernel[T, F]) whole(o *operands, p []F) error {
-	v, err := k.elements(o)
+func (k *stepKernel[T, F]) whole(ctx *kernel.Context, o *operands, p []F) error {
+	v, err := k.elements(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (k *stepKernel[T, F]) whole(o *operands, p []F) error {
 }
 
 // listed updates the indexed rows in order.
-func (k *stepKernel[T, F]) listed(o *operands, p []F) error {
+func (k *stepKernel[T, F]) listed(ctx *kernel.Context, o *operands, p []F) error {
 	limit := o.values[0].Dim(0)
 	list, bad, err := gatherscatter.Read(o.indices, limit)
 	defer list.Release()
@@ -297,7 +297,7 @@ func (k *stepKernel[T, F]) listed(o *operands, p []F) error {
 	if len(g) == 0 {
 		return nil
 	}
-	v, err := k.elements(o)
+	v, err := k.elements(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (s *step) flag(attrs opdef.Attrs) (flag int32) {
 
 // onDevice queues the update of variables in the memory of a device. The signs of hyperparameters
 // and the range of indices are not checked there; indices out of range are dropped.
-func (s *step) onDevice(d *device.Device, o *operands, flag int32) error {
+func (s *step) onDevice(ctx *kernel.Context, d *device.Device, o *operands, flag int32) error {
 	name := strings.ToLower(s.name) + "_" + source.TypeName(o.grad.DType())
 	if o.indices != nil {
 		name += "_rows"
@@ -40,7 +40,7 @@ func (s *step) onDevice(d *device.Device, o *operands, flag int32) error {
 		if device.Of(t) != d {
 			return status.Internalf("%s is not in the memory of %s", s.vars[i], d.Name())
 		}
-		own, err := kernel.Writable(t)
+		own, err := ctx.Writable(t)
 		if err != nil {
 			return err
 		}
