@@ -16,13 +16,22 @@ import (
 // CSV configures [ReadCSV].
 type CSV struct {
 	Label string // name of the column with the labels; the last column if ""
-	// Features are the columns of the inputs, which hold numbers; all others than Label if nil.
+	// Features are the columns of the inputs, which hold numbers; all others than Label and those of
+	// Ignore if nil.
 	Features []string
+	Ignore   []string // columns that are neither features nor the label
 	// OneHot are features with texts. Each becomes one feature for each of its texts, sorted, with
 	// a name such as "color=red": 1 in the lines with that text, and otherwise 0. A map from column
 	// to texts, such as [Table.Texts] of the training data, gives other files the same features.
 	OneHot []string
 	Texts  map[string][]string
+	// Missing says what becomes of a line in which a feature, or the label, has no value: the field
+	// is empty, or "?", "NA", "N/A", "NaN", "null" or "None". A line without a label is left out
+	// unless Missing is MissingFails.
+	Missing Missing
+	// Means are the values of MissingMean by column, such as [Table.Means] of the training data; the
+	// means of this file for columns that it lacks.
+	Means map[string]float32
 	// Classes are the texts of labels that mean 0, 1 …. If it is nil and a label is not a number,
 	// it becomes the sorted list of all texts.
 	Classes []string
@@ -37,13 +46,14 @@ type Table struct {
 	// Classes are the texts of the labels of the classes 0, 1 …; nil if labels are numbers.
 	Classes  []string
 	Texts    map[string][]string // texts of the columns of OneHot; nil without them
+	Means    map[string]float32  // means of the columns of numbers; nil without MissingMean
 	Features [][]float32         // one row for each line
 	Numbers  []float32           // labels that are numbers; nil if there are classes
 	Labels   []int32             // labels that are classes; nil if they are numbers
 }
 
 // ReadCSV reads a file of lines of fields. The first line has the names of the columns unless Names
-// is set. Features must be numbers; an error names the line and the column.
+// is set. Features must be finite numbers; an error names the line and the column.
 func ReadCSV(path string, o CSV) (*Table, error) {
 	f, err := fileio.Files{}.Open(path)
 	if err != nil {
@@ -103,24 +113,37 @@ func parseCSV(in io.Reader, o CSV) (*Table, error) {
 		if len(fields) != len(names) {
 			return nil, status.InvalidArgumentf("data: line %d has %d fields, want %d", line, len(fields), len(names))
 		}
+		for i := range fields {
+			fields[i] = strings.TrimSpace(fields[i])
+		}
+		if o.Missing == MissingDrops && slices.ContainsFunc(features, func(c int) bool { return isMissing(fields[c]) }) {
+			continue
+		}
+		if isMissing(fields[label]) && !slices.Contains(o.Classes, fields[label]) {
+			if o.Missing == MissingFails {
+				return nil, status.InvalidArgumentf("data: line %d, column %q: the label is missing (%q); set CSV.Missing to leave such lines out",
+					line, names[label], fields[label])
+			}
+			continue
+		}
 		row := make([]float32, len(features))
 		for i, c := range features {
 			if encoder.has(i) {
-				encoder.add(i, strings.TrimSpace(fields[c]))
-				continue
+				encoder.add(i, fields[c])
+			} else if row[i], err = o.number(fields[c], line, names[c]); err != nil {
+				return nil, err
 			}
-			v, err := strconv.ParseFloat(strings.TrimSpace(fields[c]), 32)
-			if err != nil {
-				return nil, status.InvalidArgumentf("data: line %d, column %q: %q is not a number; name the column in CSV.OneHot, or leave it out with CSV.Features",
-					line, names[c], fields[c])
-			}
-			row[i] = float32(v)
 		}
 		t.Features = append(t.Features, row)
-		texts = append(texts, strings.TrimSpace(fields[label]))
+		texts = append(texts, fields[label])
 	}
 	if len(texts) == 0 {
 		return nil, status.InvalidArgumentf("data: the file has no lines of data")
+	}
+	if o.Missing == MissingMean {
+		if err := encoder.fill(t, o.Means); err != nil {
+			return nil, err
+		}
 	}
 	if err := encoder.encode(t); err != nil {
 		return nil, err
@@ -149,8 +172,17 @@ func (o *CSV) columns(names []string) (label int, features []int, err error) {
 		}
 		features = append(features, i)
 	}
-	for i := range names {
-		if o.Features == nil && i != label {
+	for _, name := range o.Ignore {
+		i, err := find(name)
+		switch {
+		case err != nil:
+			return 0, nil, err
+		case i == label || slices.Contains(features, i):
+			return 0, nil, status.InvalidArgumentf("data: Ignore has %q, which is the label or a feature", name)
+		}
+	}
+	for i, name := range names {
+		if o.Features == nil && i != label && !slices.Contains(o.Ignore, name) {
 			features = append(features, i)
 		}
 	}

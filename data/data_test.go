@@ -278,6 +278,31 @@ func TestCSVOneHot(t *testing.T) {
 	}
 }
 
+func TestCSVMissing(t *testing.T) {
+	path := write(t, "a.csv", "id,x,z,color,y\na,1,10,red,1\nb,?,20,blue,2\nc,4,NA,red,3\nd,7,30,,4\ne,0,0,red,\n")
+	for _, tt := range []struct {
+		o    data.CSV
+		want string
+	}{
+		{data.CSV{Missing: data.MissingDrops}, "[[1 10 1]] [1] map[]"}, // no line with "blue" is left
+		{data.CSV{Missing: data.MissingMean}, "[[1 10 0 1] [4 20 1 0] [4 20 0 1] [7 30 0 0]] [1 2 3 4] map[x:4 z:20]"},
+		{
+			data.CSV{Missing: data.MissingMean, Means: map[string]float32{"x": -1}, Texts: map[string][]string{"color": {"blue", "red"}}},
+			"[[1 10 0 1] [-1 20 1 0] [4 20 0 1] [7 30 0 0]] [1 2 3 4] map[x:-1 z:20]",
+		},
+	} {
+		tt.o.Ignore, tt.o.OneHot = []string{"id"}, []string{"color"}
+		table, err := data.ReadCSV(path, tt.o)
+		if err != nil {
+			t.Errorf("%+v: %v", tt.o, err)
+			continue
+		}
+		if got := fmt.Sprint(table.Features, table.Numbers, table.Means); got != tt.want {
+			t.Errorf("%+v: got %s, want %s", tt.o, got, tt.want)
+		}
+	}
+}
+
 func TestCSVErrors(t *testing.T) {
 	for _, tt := range []struct {
 		text string
@@ -289,6 +314,14 @@ func TestCSVErrors(t *testing.T) {
 		{"x,y\n1,2\nred,3\n", data.CSV{}, `line 3, column "x": "red" is not a number`},
 		{"x,y\n1,2\n", data.CSV{Label: "z"}, `there is no column "z"`},
 		{"x,y\n1,2,3\n", data.CSV{}, "wrong number of fields"},
+		{"x,y\n1,2\n,3\n", data.CSV{}, `line 3, column "x": the value is missing ("")`},
+		{"x,y\nNaN,3\n", data.CSV{}, `line 2, column "x": the value is missing ("NaN")`},
+		{"x,y\nInf,3\n", data.CSV{}, `line 2, column "x": "Inf" is not a finite number`},
+		{"x,y\n1,\n", data.CSV{}, `line 2, column "y": the label is missing ("")`},
+		{"x,y\n?,1\n", data.CSV{Missing: data.MissingDrops}, "no lines of data"},
+		{"x,y\n?,1\n", data.CSV{Missing: data.MissingMean}, `the column "x" has no values`},
+		{"x,y\n1,2\n", data.CSV{Ignore: []string{"z"}}, `there is no column "z"`},
+		{"x,y\n1,2\n", data.CSV{Ignore: []string{"y"}}, `Ignore has "y", which is the label or a feature`},
 		{"x,y\n1,c\n", data.CSV{Classes: []string{"a", "b"}}, `the label "c" is none of the classes`},
 	} {
 		path := write(t, "a.csv", tt.text)

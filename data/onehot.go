@@ -10,12 +10,13 @@ import (
 type oneHot struct {
 	names []string            // of the features
 	known map[string][]string // texts of columns, sorted; of other files
+	zeros bool                // a missing value is 0 for all texts
 	texts map[int][]string    // of the lines, by the index of the feature
 }
 
 // encoder checks the names of OneHot.
 func (o *CSV) encoder(names []string, features []int) (*oneHot, error) {
-	e := &oneHot{known: o.Texts, texts: map[int][]string{}}
+	e := &oneHot{known: o.Texts, zeros: o.Missing == MissingMean, texts: map[int][]string{}}
 	for _, c := range features {
 		e.names = append(e.names, names[c])
 	}
@@ -52,6 +53,9 @@ func (e *oneHot) encode(t *Table) error {
 		all := e.known[name]
 		if all == nil {
 			all = slices.Compact(slices.Sorted(slices.Values(e.texts[i])))
+			if e.zeros {
+				all = slices.DeleteFunc(all, isMissing)
+			}
 		}
 		t.Texts[name] = all
 		for _, text := range all {
@@ -66,13 +70,16 @@ func (e *oneHot) encode(t *Table) error {
 				continue
 			}
 			at := slices.Index(t.Texts[name], e.texts[i][line])
-			if at < 0 {
+			missing := at < 0 && e.zeros && isMissing(e.texts[i][line])
+			if at < 0 && !missing {
 				return status.InvalidArgumentf("data: row %d of the data, column %q: %q is none of the texts %q",
 					line+1, name, e.texts[i][line], t.Texts[name])
 			}
 			start := len(row)
 			row = append(row, make([]float32, len(t.Texts[name]))...)
-			row[start+at] = 1
+			if !missing {
+				row[start+at] = 1
+			}
 		}
 		t.Features[line] = row
 	}

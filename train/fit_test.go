@@ -147,7 +147,7 @@ func TestFitResumes(t *testing.T) {
 
 // TestFitKeepsTheBest trains with a rate that grows until the model gets worse.
 func TestFitKeepsTheBest(t *testing.T) {
-	m, dir := classifier(), t.TempDir()
+	m, dir := classifier(), filepath.Join(t.TempDir(), "new", "model")
 	test := blobs(t, 90, 2).Batch(90)
 	grow := train.ExponentialDecay{Rate: 0.05, Steps: 10, Factor: 4}
 	o := train.FitOptions{

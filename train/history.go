@@ -165,8 +165,12 @@ func (f *fitting) writeBest(e Epoch) error {
 	return WriteWeights(fileio.Join(f.options.Dir, bestPrefix), f.best)
 }
 
-// WriteWeights writes values by name to a checkpoint with the given prefix.
+// WriteWeights writes values by name to a checkpoint with the given prefix. It creates the folder
+// and those above it.
 func WriteWeights(prefix string, weights map[string]tensor.Tensor) error {
+	if err := (fileio.Files{}).MakeDirs(fileio.Dir(prefix)); err != nil {
+		return err
+	}
 	w, err := checkpoint.Create(prefix)
 	if err != nil {
 		return err

@@ -2,14 +2,13 @@
 // folder, as a PNG, SVG or PDF file.
 //
 //	weft-plot /tmp/model                          # writes /tmp/model/history.png
-//	weft-plot --out=loss.svg --values=loss,val_loss /tmp/model
+//	weft-plot /tmp/model --out=loss.svg --values=loss,val_loss
 //
 // It is a program of its own because its plotting library would make a task larger.
 package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -18,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
@@ -28,22 +28,23 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, pflag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "weft-plot:", err)
 		os.Exit(1)
 	}
 }
 
 func run(args []string, out, help io.Writer) error {
-	flags := flag.NewFlagSet("weft-plot", flag.ContinueOnError)
+	flags := pflag.NewFlagSet("weft-plot", pflag.ContinueOnError)
 	flags.SetOutput(help)
+	flags.Usage = func() { fmt.Fprintf(help, "Usage: weft-plot DIR [flags]\n\n%s", flags.FlagUsages()) }
 	file := flags.String("out", "", "file to write: .png, .svg or .pdf; history.png in the folder if empty")
 	values := flags.String("values", "", "values to draw, such as loss,val_loss; all if empty")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() != 1 {
-		return errors.New("give one folder that train.Fit has written to (FitOptions.Dir)")
+		return fmt.Errorf("%d arguments; give the folder that train.Fit has written to (FitOptions.Dir)", flags.NArg())
 	}
 	dir := flags.Arg(0)
 	h, err := train.ReadHistory(dir)
@@ -100,6 +101,8 @@ func charts(names []string) []chart {
 const (
 	width  = 16 * vg.Centimeter
 	height = 8 * vg.Centimeter
+	// legendShare is the part of a chart above the curves, where the legend is.
+	legendShare = 0.2
 )
 
 // drawHistory writes the charts, one below the other.
@@ -120,7 +123,7 @@ func drawHistory(h *train.History, names []string, path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	tiles := draw.Tiles{Rows: len(rows), Cols: 1, PadTop: vg.Millimeter, PadBottom: vg.Millimeter, PadRight: 4 * vg.Millimeter, PadY: 4 * vg.Millimeter}
+	tiles := draw.Tiles{Rows: len(rows), Cols: 1, PadTop: vg.Millimeter, PadBottom: vg.Millimeter, PadLeft: 2 * vg.Millimeter, PadRight: 4 * vg.Millimeter, PadY: 4 * vg.Millimeter}
 	for i, row := range plot.Align(rows, tiles, draw.New(canvas)) {
 		rows[i][0].Draw(row[0])
 	}
@@ -152,9 +155,13 @@ func drawChart(h *train.History, c chart) (*plot.Plot, error) {
 			return nil, err
 		}
 		line.Color, line.Width = plotutil.Color(i), vg.Points(1.5)
+		if strings.HasPrefix(name, "val_") {
+			line.Dashes = []vg.Length{vg.Points(4), vg.Points(2)}
+		}
 		p.Add(line)
 		p.Legend.Add(name, line)
 	}
 	p.Legend.Top = true
+	p.Y.Max += legendShare * (p.Y.Max - p.Y.Min)
 	return p, nil
 }

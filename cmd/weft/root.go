@@ -38,6 +38,7 @@ var commands = []struct {
 	{"saved-model", newSavedModel},
 	{"events", newEvents},
 	{"graph", newGraph},
+	{"plot", newPlot},
 	{"cert", newCert},
 	{"auth", newAuth},
 	{"proxy", newProxy},
