@@ -15,6 +15,7 @@ import (
 	"github.com/weft-ml/weft/data"
 	"github.com/weft-ml/weft/metrics"
 	"github.com/weft-ml/weft/nn"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/summary"
 	"github.com/weft-ml/weft/train"
 )
@@ -302,5 +303,24 @@ func TestReadHistoryErrors(t *testing.T) {
 	}
 	if _, err := train.ReadHistory(dir); err == nil {
 		t.Error("no error for a damaged file")
+	}
+}
+
+// TestFitOfAnotherModel resumes from the checkpoint of a model with other variables.
+func TestFitOfAnotherModel(t *testing.T) {
+	o := train.FitOptions{Seed: 1, Dir: t.TempDir()}
+	set := blobs(t, 60, 1).Batch(20)
+	if _, err := train.Fit(t.Context(), classifier(), set, o); err != nil {
+		t.Fatal(err)
+	}
+	wider, longer := classifier(), classifier()
+	wider.Network = nn.Sequential{&nn.Dense{Units: 9}, &nn.Dense{Units: 3}}
+	longer.Network = nn.Sequential{&nn.Dense{Units: 16}, &nn.Dense{Units: 3}, &nn.Dense{Units: 3}}
+	for want, m := range map[string]*nn.Model{"in the model": wider, "it has no": longer} {
+		_, err := train.Fit(t.Context(), m, set, o)
+		if status.CodeOf(err) != status.FailedPrecondition || !strings.Contains(err.Error(), "the checkpoint of another model: ") ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }

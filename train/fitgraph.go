@@ -83,7 +83,10 @@ func newFitting(m Model, data Dataset, o FitOptions) (*fitting, error) {
 	if err := s.Err(); err != nil {
 		return nil, err
 	}
-	return f, f.checkMonitor()
+	if err := f.checkMonitor(); err != nil {
+		return nil, err
+	}
+	return f, f.checkResume()
 }
 
 // addBatch adds the placeholders of a batch.
