@@ -21,7 +21,7 @@ import (
 type Options struct {
 	// Task is the name of the task, for errors.
 	Task string
-	// Count is the largest number of devices; negative for all.
+	// Count is the largest number of GPUs to use; negative for all.
 	Count int
 	// Visible lists the numbers of the GPUs in the order of the devices, separated by commas; empty
 	// for all.
@@ -31,8 +31,8 @@ type Options struct {
 	Fraction float64
 	// Growth takes memory from the driver as it is needed.
 	Growth bool
-	// Virtual has the memory limits of the devices of each visible GPU, in MiB; nil for one device
-	// for each.
+	// Virtual has the memory limits of the devices of each used GPU, in MiB; nil for one device for
+	// each.
 	Virtual [][]float32
 	// NoRetry fails an allocation at once instead of waiting for memory that others free.
 	NoRetry bool
@@ -97,14 +97,8 @@ func (s *Set) Close() {
 
 // Devices returns the devices that the options describe, in the order of their numbers.
 func (s *Set) Devices(o *Options) ([]*device.Device, error) {
-	if o.Count == 0 {
-		return nil, nil
-	}
-	gpus, err := s.visible(o.Visible)
+	gpus, err := s.used(o)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.checkVirtual(o, gpus); err != nil {
 		return nil, err
 	}
 	if o.Fraction < 0 || o.Fraction > 1 {
@@ -116,13 +110,10 @@ func (s *Set) Devices(o *Options) ([]*device.Device, error) {
 	var out []*device.Device
 	for i, gpu := range gpus {
 		parts := []float32{0}
-		if len(o.Virtual) > 0 && len(o.Virtual[min(i, len(o.Virtual)-1)]) > 0 {
+		if len(o.Virtual) > 0 && len(o.Virtual[i]) > 0 {
 			parts = o.Virtual[i]
 		}
 		for part, limit := range parts {
-			if o.Count > 0 && len(out) == o.Count {
-				return out, nil
-			}
 			d, err := s.openLocked(key{gpu, part}, len(out), limit, o)
 			if err != nil {
 				return nil, err
@@ -197,17 +188,39 @@ func (s *Set) visible(list string) ([]int, error) {
 	return out, nil
 }
 
-// checkVirtual checks the options of virtual devices.
-func (s *Set) checkVirtual(o *Options, gpus []int) error {
-	if len(o.Virtual) == 0 {
+// used returns the numbers of the GPUs of the devices.
+func (s *Set) used(o *Options) ([]int, error) {
+	var visible []int
+	if o.Count != 0 {
+		var err error
+		if visible, err = s.visible(o.Visible); err != nil {
+			return nil, err
+		}
+	}
+	gpus := visible
+	if o.Count >= 0 {
+		gpus = gpus[:min(o.Count, len(gpus))]
+	}
+	return gpus, o.checkVirtual(len(gpus), len(visible))
+}
+
+// checkVirtual checks the options of virtual devices on some of the visible GPUs. The errors are
+// TensorFlow's.
+func (o *Options) checkVirtual(used, visible int) error {
+	n := len(o.Virtual)
+	switch {
+	case n == 0:
 		return nil
-	}
-	if o.Fraction != 0 {
+	case o.Fraction > 0:
 		return status.InvalidArgumentf("It's invalid to set per_process_gpu_memory_fraction when virtual_devices is set.")
-	}
-	if len(o.Virtual) > len(gpus) || o.Visible != "" && len(o.Virtual) != len(gpus) {
+	case used < n:
+		return status.Errorf(status.Unknown, "Not enough GPUs to create virtual devices. num_gpus_to_use: %d #virtual_devices: %d", used, n)
+	case o.Visible != "" && visible != n:
 		return status.InvalidArgumentf("The number of GPUs in visible_device_list doesn't match the number of elements in the virtual_devices "+
-			"list: %d GPUs and %d elements", len(gpus), len(o.Virtual))
+			"list. #GPUs in visible_device_list: %d virtual_devices.size(): %d", visible, n)
+	case visible != n:
+		return status.Errorf(status.Unknown, "The number of valid GPUs doesn't match the number of elements in the virtual_devices list. "+
+			"#valid GPUs: %d virtual_devices.size(): %d", visible, n)
 	}
 	for _, parts := range o.Virtual {
 		for _, limit := range parts {
@@ -246,5 +259,8 @@ func memoryOf(d driver.Device, fraction float64) (int64, error) {
 	if info.Unified {
 		reserve = 0
 	}
-	return max(free-reserve<<20, free/20), nil
+	if reserve<<20 < free {
+		free -= reserve << 20
+	}
+	return free, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/gpu/driver"
 	"github.com/weft-ml/weft/internal/gpu/hostgpu"
+	"github.com/weft-ml/weft/internal/gpu/shadow"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -17,22 +18,26 @@ func newSet(t *testing.T, n int) *Set {
 }
 
 func TestOptions(t *testing.T) {
+	requireShadow(t)
 	for name, c := range map[string]struct {
 		o     Options
 		gpus  []string // hardware of the devices
 		limit int64    // of the first device, MiB
 	}{
-		"all":       {Options{Count: -1, Fraction: 1}, []string{"0", "1", "2"}, 64},
-		"count":     {Options{Count: 2, Fraction: 1}, []string{"0", "1"}, 64},
-		"none":      {Options{Count: 0}, nil, 0},
-		"visible":   {Options{Count: -1, Visible: "2, 0", Fraction: 0.5}, []string{"2", "0"}, 32},
-		"virtual":   {Options{Count: -1, Visible: "1", Virtual: [][]float32{{10, 20}}}, []string{"1", "1"}, 10},
-		"free less": {Options{Count: 1}, []string{"0"}, 3},
+		"all":              {Options{Count: -1, Fraction: 1}, []string{"0", "1", "2"}, 64},
+		"count":            {Options{Count: 2, Fraction: 1}, []string{"0", "1"}, 64},
+		"none":             {Options{Count: 0, Visible: "x"}, nil, 0},
+		"visible":          {Options{Count: -1, Visible: "2, 0", Fraction: 0.5}, []string{"2", "0"}, 32},
+		"first of visible": {Options{Count: 1, Visible: "2,0", Fraction: 0.5}, []string{"2"}, 32},
+		"virtual":          {Options{Count: -1, Visible: "1", Virtual: [][]float32{{10, 20}}}, []string{"1", "1"}, 10},
+		"some virtual":     {Options{Count: -1, Visible: "2,1", Virtual: [][]float32{{}, {5, 6}}}, []string{"2", "1", "1"}, 64},
+		"all virtual":      {Options{Count: -1, Virtual: [][]float32{{7}, {5, 6}, {1}}}, []string{"0", "1", "1", "2"}, 7},
+		"what is free":     {Options{Count: 1}, []string{"0"}, 64},
 	} {
-		s := newSet(t, 3)
-		got, err := s.Devices(&c.o)
+		got, err := newSet(t, 3).Devices(&c.o)
 		if err != nil {
-			t.Skip(err)
+			t.Errorf("%s: %v", name, err)
+			continue
 		}
 		if len(got) != len(c.gpus) {
 			t.Errorf("%s: %d devices", name, len(got))
@@ -52,30 +57,48 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// requireShadow skips a test on systems without GPU devices.
+func requireShadow(t *testing.T) {
+	t.Helper()
+	r, err := shadow.New(1 << 16)
+	if err != nil {
+		t.Skip(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestWrongOptions(t *testing.T) {
-	for want, o := range map[string]Options{
-		"Could not parse entry in 'visible_device_list': 'x'. visible_device_list = 0,x":      {Visible: "0,x"},
-		"'visible_device_list' listed an invalid Device id '3' but visible device count is 3": {Visible: "3"},
-		"visible_device_list contained a duplicate entry: 1,1":                                {Visible: "1,1"},
-		"It's invalid to set per_process_gpu_memory_fraction when virtual_devices is set.":    {Fraction: 0.5, Virtual: [][]float32{{1}}},
-		"The number of GPUs in visible_device_list doesn't match the number of elements":      {Visible: "0", Virtual: [][]float32{{1}, {1}}},
-		"per_process_gpu_memory_fraction is 1.5: a device has no unified memory":              {Fraction: 1.5},
-		"virtual_devices has a memory limit of -1 MiB":                                        {Virtual: [][]float32{{-1}}},
+	for want, c := range map[string]struct {
+		o    Options
+		code status.Code
+	}{
+		"Could not parse entry in 'visible_device_list': 'x'. visible_device_list = 0,x":                                                                                        {Options{Count: -1, Visible: "0,x"}, status.InvalidArgument},
+		"'visible_device_list' listed an invalid Device id '3' but visible device count is 3":                                                                                   {Options{Count: -1, Visible: "3"}, status.InvalidArgument},
+		"visible_device_list contained a duplicate entry: 1,1":                                                                                                                  {Options{Count: -1, Visible: "1,1"}, status.InvalidArgument},
+		"It's invalid to set per_process_gpu_memory_fraction when virtual_devices is set.":                                                                                      {Options{Count: -1, Visible: "0", Fraction: 0.1, Virtual: [][]float32{{}}}, status.InvalidArgument},
+		"Not enough GPUs to create virtual devices. num_gpus_to_use: 0 #virtual_devices: 1":                                                                                     {Options{Visible: "0", Virtual: [][]float32{{}}}, status.Unknown},
+		"Not enough GPUs to create virtual devices. num_gpus_to_use: 1 #virtual_devices: 2":                                                                                     {Options{Count: 8, Visible: "0", Virtual: [][]float32{{}, {}}}, status.Unknown},
+		"The number of GPUs in visible_device_list doesn't match the number of elements in the virtual_devices list. #GPUs in visible_device_list: 2 virtual_devices.size(): 1": {Options{Count: 8, Visible: "0,1", Virtual: [][]float32{{}}}, status.InvalidArgument},
+		"The number of valid GPUs doesn't match the number of elements in the virtual_devices list. #valid GPUs: 3 virtual_devices.size(): 1":                                   {Options{Count: -1, Virtual: [][]float32{{1, 2}}}, status.Unknown},
+		"per_process_gpu_memory_fraction is 1.5: a device has no unified memory":                                                                                                {Options{Count: -1, Fraction: 1.5}, status.InvalidArgument},
+		"virtual_devices has a memory limit of -1 MiB":                                                                                                                          {Options{Count: -1, Visible: "0", Virtual: [][]float32{{-1}}}, status.InvalidArgument},
 	} {
-		o.Count = -1
-		_, err := newSet(t, 3).Devices(&o)
-		if status.CodeOf(err) != status.InvalidArgument || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
+		_, err := newSet(t, 3).Devices(&c.o)
+		if status.CodeOf(err) != c.code || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v (%v), want %v: %s", err, status.CodeOf(err), c.code, want)
 		}
 	}
 }
 
 // TestShared checks that tasks share devices, and that a device cannot be two GPUs.
 func TestShared(t *testing.T) {
+	requireShadow(t)
 	s := newSet(t, 2)
 	a, err := s.Devices(&Options{Count: 1, Fraction: 1})
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	b, err := s.Devices(&Options{Count: -1})
 	if err != nil || b[0] != a[0] || len(b) != 2 {

@@ -40,7 +40,7 @@ func gpuOptions(config *pb.ConfigProto) *devices.Options {
 		NoRetry: o.GetExperimental().GetDisallowRetryOnAllocationFailure(),
 	}
 	if n, ok := config.GetDeviceCount()[kernel.GPU]; ok {
-		out.Count = int(max(n, 0))
+		out.Count = int(n)
 	}
 	for _, v := range o.GetExperimental().GetVirtualDevices() {
 		out.Virtual = append(out.Virtual, v.GetMemoryLimitMb())
