@@ -2,6 +2,7 @@ package place
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/weft-ml/weft/device"
@@ -91,7 +92,7 @@ func (p *placer) noDevice(n *graph.Node, g *group) error {
 		return p.incompatible(n.Name, n.Device, g, p.root(n.ID))
 	case !p.devices.matchesAny(own):
 		gpu := ""
-		if strings.EqualFold(own.Type, "gpu") {
+		if strings.EqualFold(own.Type, "gpu") && !slices.Contains(p.devices.types, "GPU") {
 			gpu = " The requested device appears to be a GPU, but CUDA is not enabled."
 		}
 		return status.InvalidArgumentf("{{node %s}} was explicitly assigned to %s but available devices are [ %s ]. Make sure the device "+
