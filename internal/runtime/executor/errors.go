@@ -39,7 +39,8 @@ func (n *node) explain(err error) error {
 			"InternalError to avoid invoking TF network error handling logic.", n.name)
 		e.Code = status.Internal
 	case failedAllocation(e) && !strings.Contains(e.Message, hint):
-		if limit := membudget.Limit(); limit > 0 && !strings.Contains(e.Message, "-memory)") {
+		onHost := !strings.Contains(e.Message, "by allocator GPU_")
+		if limit := membudget.Limit(); limit > 0 && onHost && !strings.Contains(e.Message, "-memory)") {
 			e = e.Annotate("\nThe memory of the process is limited to %d MiB (--memory-limit).", limit>>20)
 		}
 		e = e.Annotate("%s", hint)

@@ -227,6 +227,9 @@ func TestOutOfMemory(t *testing.T) {
 	if status.CodeOf(err) != status.ResourceExhausted || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v", err)
 	}
+	if strings.Contains(err.Error(), "--memory-limit") {
+		t.Errorf("the error has a hint about the memory of the host: %v", err)
+	}
 	out, err := session.Fetch(t.Context(), weft.Feeds{n: tensor.Vector[int32](100)}, big)
 	if err != nil || tensor.Value[int32](&out[0]) != 100 {
 		t.Errorf("the next step: %v, error %v", out, err)
@@ -238,7 +241,8 @@ func TestNoSuchDevice(t *testing.T) {
 	x := op.Neg(s.WithDevice("/gpu:7"), op.Const(s, float32(1)))
 	session := open(t, s)
 	_, err := session.Fetch(t.Context(), nil, x)
-	if status.CodeOf(err) != status.InvalidArgument || !strings.Contains(err.Error(), "/device:GPU:1") {
+	if status.CodeOf(err) != status.InvalidArgument || !strings.Contains(err.Error(), "/device:GPU:1 ]. Make sure the device specification refers to a valid device.") ||
+		strings.Contains(err.Error(), "CUDA") {
 		t.Errorf("got %v", err)
 	}
 	soft := open(t, s, weft.WithSoftPlacement())
