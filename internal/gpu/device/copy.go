@@ -39,16 +39,16 @@ func (d *Device) ToDevice(t *tensor.Tensor) (tensor.Tensor, error) {
 }
 
 func (d *Device) queueToDevice(dst driver.Mem, src []byte, then func(error)) error {
-	work := func(s driver.Stream) error { return s.ToDevice(dst, src) }
+	w := work{do: func(s driver.Stream) error { return s.ToDevice(dst, src) }, kind: copyToDevice, bytes: len(src)}
 	if len(src) <= smallCopy {
-		return d.compute.queue(work, then)
+		return d.compute.queue(w, then)
 	}
 	d.in.mu.Lock()
 	defer d.in.mu.Unlock()
 	if err := d.in.waitForLocked(d.compute); err != nil { // for the last holder of the memory
 		return err
 	}
-	if err := d.in.queueLocked(work, then); err != nil {
+	if err := d.in.queueLocked(w, then); err != nil {
 		return err
 	}
 	d.compute.mu.Lock()
@@ -87,8 +87,8 @@ func (d *Device) ToHost(t *tensor.Tensor, done func(tensor.Tensor, error)) {
 		d.unstage(dtype, shape, staged, done)
 	}
 	src := d.Mem(t)
-	work := func(s driver.Stream) error { return s.ToHost(staged, src) }
-	if err := d.queueToHost(work, size, then); err != nil {
+	w := work{do: func(s driver.Stream) error { return s.ToHost(staged, src) }, kind: copyToHost, bytes: size}
+	if err := d.queueToHost(w, then); err != nil {
 		then(err)
 		return
 	}
@@ -96,16 +96,16 @@ func (d *Device) ToHost(t *tensor.Tensor, done func(tensor.Tensor, error)) {
 	d.counters.toHostBytes.Add(int64(size))
 }
 
-func (d *Device) queueToHost(work func(driver.Stream) error, size int, then func(error)) error {
-	if size <= smallCopy {
-		return d.compute.queue(work, then)
+func (d *Device) queueToHost(w work, then func(error)) error {
+	if w.bytes <= smallCopy {
+		return d.compute.queue(w, then)
 	}
 	d.out.mu.Lock()
 	defer d.out.mu.Unlock()
 	if err := d.out.waitForLocked(d.compute); err != nil {
 		return err
 	}
-	return d.out.queueLocked(work, then)
+	return d.out.queueLocked(w, then)
 }
 
 // Host returns a copy of a tensor of the device on the host, and waits for it.
@@ -144,7 +144,8 @@ func (d *Device) CopyInto(dst, src *tensor.Tensor) error {
 		return nil
 	}
 	to, from := d.Mem(dst), d.Mem(src)
-	return d.compute.queue(func(s driver.Stream) error { return s.Copy(to, from) }, nil)
+	w := work{do: func(s driver.Stream) error { return s.Copy(to, from) }, kind: copyWithin, bytes: from.Size}
+	return d.compute.queue(w, nil)
 }
 
 // Take calls done once with a copy of t on the device. t is on another device. done owns the
@@ -169,7 +170,7 @@ func (d *Device) Take(t *tensor.Tensor, done func(tensor.Tensor, error)) {
 		return
 	}
 	held := t.Retain()
-	err := from.compute.queue(func(driver.Stream) error { return nil }, func(err error) {
+	err := from.compute.after(func(err error) {
 		if err != nil {
 			held.Release()
 			done(tensor.Tensor{}, err)
@@ -192,24 +193,21 @@ func (d *Device) pull(from *Device, held tensor.Tensor) (tensor.Tensor, error) {
 		return out, err
 	}
 	dst, src := d.Mem(&out), from.Mem(&held)
-	size := int64(src.Size)
-	err = d.compute.queue(
-		func(s driver.Stream) error { return s.CopyFrom(dst, from.dev, src) },
-		func(error) { held.Release() })
-	if err != nil {
+	w := work{do: func(s driver.Stream) error { return s.CopyFrom(dst, from.dev, src) }, kind: copyFromPeer, bytes: src.Size}
+	if err = d.compute.queue(w, func(error) { held.Release() }); err != nil {
 		held.Release()
 		out.Release()
 		return tensor.Tensor{}, err
 	}
 	d.counters.peer.Add(1)
-	d.counters.peerBytes.Add(size)
+	d.counters.peerBytes.Add(int64(src.Size))
 	return out, nil
 }
 
 // After calls f when all work that is queued on the compute stream is done. f runs on another
 // goroutine and must not block.
 func (d *Device) After(f func(error)) {
-	if err := d.compute.queue(func(driver.Stream) error { return nil }, f); err != nil {
+	if err := d.compute.after(f); err != nil {
 		f(err)
 	}
 }

@@ -41,6 +41,7 @@ type Device struct {
 	kernels   kernels
 	failed    atomic.Pointer[status.Error] // error after which the device cannot be used
 	counters  counters
+	tracing   tracing
 
 	closing sync.Once
 }
@@ -48,6 +49,7 @@ type Device struct {
 // counters are the statistics of a device since it was opened.
 type counters struct {
 	launches                   atomic.Int64
+	kernelTime                 atomic.Int64 // ns, estimated
 	toDevice, toHost, peer     atomic.Int64 // copies
 	toDeviceBytes, toHostBytes atomic.Int64
 	peerBytes                  atomic.Int64
@@ -57,7 +59,8 @@ type counters struct {
 type Stats struct {
 	InUse, Peak, Limit, Reserved int64 // bytes
 	Launches                     int64
-	ToDevice, ToHost, Peer       int64 // copies
+	KernelTime                   time.Duration // estimated from the times of some kernels
+	ToDevice, ToHost, Peer       int64         // copies
 	ToDeviceBytes, ToHostBytes   int64
 	PeerBytes                    int64
 }
@@ -74,8 +77,8 @@ func Open(dev driver.Device, opts Options) (*Device, error) {
 	if d.memory, err = newMemory(d); err != nil {
 		return nil, err
 	}
-	for _, s := range []**stream{&d.compute, &d.in, &d.out} {
-		if *s, err = newStream(d); err != nil {
+	for i, s := range []**stream{&d.compute, &d.in, &d.out} {
+		if *s, err = newStream(d, i+1); err != nil {
 			d.Close()
 			return nil, err
 		}
@@ -132,6 +135,7 @@ func (d *Device) Description() string {
 func (d *Device) Stats() Stats {
 	p, c := d.memory.pool.Stats(), &d.counters
 	s := Stats{InUse: p.InUse, Peak: p.PeakInUse, Limit: p.Limit, Reserved: p.Reserved}
+	s.KernelTime = d.kernelTime()
 	s.Launches, s.ToDevice, s.ToHost, s.Peer = c.launches.Load(), c.toDevice.Load(), c.toHost.Load(), c.peer.Load()
 	s.ToDeviceBytes, s.ToHostBytes, s.PeerBytes = c.toDeviceBytes.Load(), c.toHostBytes.Load(), c.peerBytes.Load()
 	return s

@@ -1,6 +1,7 @@
 package device_test
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -289,5 +290,30 @@ func BenchmarkRoundTrip(b *testing.B) {
 		z := add(b, d, &x, &x)
 		x.Release()
 		download(b, d, z)
+	}
+}
+
+// TestScratchInDo allocates scratch memory while the stream is locked, in a pool that must give a
+// region back first, and with no memory left.
+func TestScratchInDo(t *testing.T) {
+	dev := hostgpu.Open(hostgpu.Options{Devices: 1, Memory: 64 << 20, Delay: time.Millisecond})[0]
+	d, err := device.Open(dev, device.Options{Name: "/device:GPU:0", Growth: true, Retry: time.Hour})
+	if err != nil {
+		t.Skip(err)
+	}
+	defer d.Close()
+	small := upload(t, d, floats(1<<20, func(int) float32 { return 1 }))
+	small.Release()
+	for _, size := range []int{60 << 20, 70 << 20} {
+		err := d.Do("library", func(driver.Stream) error {
+			b, err := d.Scratch(size)
+			if err == nil {
+				b.Release()
+			}
+			return fmt.Errorf("%w, %w", driver.ErrUnsupported, err)
+		})
+		if got := errors.Is(err, driver.ErrOutOfMemory); got != (size > 64<<20) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
 	}
 }

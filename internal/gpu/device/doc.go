@@ -17,6 +17,12 @@
 //
 // The host sees results only through [Device.ToHost], whose callback runs when the copy is done.
 //
+// # Times
+//
+// [Device.Stats] has the time of all kernels. It is estimated from about one kernel of 32, because
+// the two events that take a time cost about as much as a launch. A [Trace] takes the times of all
+// work of the device while it runs.
+//
 // # Goroutines
 //
 // Each stream has a goroutine while callbacks are due. It waits for the events of the stream,
@@ -26,6 +32,7 @@
 // # Locks
 //
 // The lock of a stream is held while work is queued. Where two are needed, that of the copy stream
-// is taken first, and that of the compute stream second. The locks of pool, modules and staging
-// memory are leaves.
+// is taken first, and that of the compute stream second. The lock of the pool may be taken while
+// that of a stream is held, but not the other way round. The locks of modules, staging memory
+// and traces are leaves.
 package device

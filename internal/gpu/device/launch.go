@@ -125,17 +125,21 @@ func (d *Device) Launch(name string, groups, items [3]int, args ...any) error {
 		}
 	}
 	d.counters.launches.Add(1)
-	if err := d.compute.queue(func(s driver.Stream) error { return s.Launch(k, groups, items, args...) }, nil); err != nil {
+	w := work{
+		do:   func(s driver.Stream) error { return s.Launch(k, groups, items, args...) },
+		kind: kernelWork, name: name, groups: groups, items: items,
+	}
+	if err := d.compute.queue(w, nil); err != nil {
 		return fmt.Errorf("kernel %s: %w", name, err)
 	}
 	return nil
 }
 
 // Do calls f to queue work of a library on the compute stream. The calls of libraries that keep
-// state for a stream are so ordered with the launches of kernels.
-func (d *Device) Do(f func(driver.Stream) error) error {
+// state for a stream are so ordered with the launches of kernels. Traces name the work as given.
+func (d *Device) Do(name string, f func(driver.Stream) error) error {
 	d.counters.launches.Add(1)
-	return d.compute.queue(f, nil)
+	return d.compute.queue(work{do: f, kind: kernelWork, name: name}, nil)
 }
 
 // Fill sets all bytes of a tensor on the device.
@@ -144,5 +148,5 @@ func (d *Device) Fill(t *tensor.Tensor, value byte) error {
 		return nil
 	}
 	mem := d.Mem(t)
-	return d.compute.queue(func(s driver.Stream) error { return s.Fill(mem, value) }, nil)
+	return d.compute.queue(work{do: func(s driver.Stream) error { return s.Fill(mem, value) }}, nil)
 }

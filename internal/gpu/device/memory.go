@@ -162,6 +162,22 @@ func (d *Device) Alloc(dtype tensor.DType, shape tensor.Shape) (tensor.Tensor, e
 // AllocIn is Alloc with a context that ends the wait for memory that others free, and with the name
 // that the device has for the caller.
 func (d *Device) AllocIn(ctx context.Context, name string, dtype tensor.DType, shape tensor.Shape) (tensor.Tensor, error) {
+	t, err := d.alloc(dtype, shape, func(size int) (driver.Mem, error) { return d.memory.pool.Alloc(ctx, size) })
+	switch {
+	case err == nil:
+		return t, nil
+	case errors.Is(err, driver.ErrOutOfMemory):
+		return t, status.ResourceExhaustedf("OOM when allocating tensor with shape%v and type %v on %s by allocator %s",
+			shape, dtype, name, d.allocator)
+	case ctx.Err() != nil:
+		return t, status.FromContext(ctx, "waiting for memory of "+d.opts.Name)
+	}
+	return t, err
+}
+
+// alloc returns a tensor in memory from take. The error wraps driver.ErrOutOfMemory for lack of
+// memory.
+func (d *Device) alloc(dtype tensor.DType, shape tensor.Shape, take func(size int) (driver.Mem, error)) (tensor.Tensor, error) {
 	if dtype.Size() == 0 {
 		return tensor.Tensor{}, status.InvalidArgumentf("%s cannot have a tensor of type %v in its memory", d.opts.Name, dtype)
 	}
@@ -170,20 +186,14 @@ func (d *Device) AllocIn(ctx context.Context, name string, dtype tensor.DType, s
 	}
 	n, width := shape.NumElements(), int64(dtype.Size())
 	if n > d.opts.Memory/width {
-		return tensor.Tensor{}, d.exhausted(name, dtype, shape)
+		return tensor.Tensor{}, driver.ErrOutOfMemory
 	}
 	b := &block{m: d.memory}
 	var mem []byte
 	if size := int(n * width); size > 0 {
 		var err error
-		if b.mem, err = d.memory.pool.Alloc(ctx, size); err != nil {
-			switch {
-			case errors.Is(err, driver.ErrOutOfMemory):
-				return tensor.Tensor{}, d.exhausted(name, dtype, shape)
-			case ctx.Err() != nil:
-				return tensor.Tensor{}, status.FromContext(ctx, "waiting for memory of "+d.opts.Name)
-			}
-			return tensor.Tensor{}, d.check(err)
+		if b.mem, err = take(size); err != nil {
+			return tensor.Tensor{}, err
 		}
 		mem = d.memory.place(b.mem, size)
 	} else {
@@ -198,17 +208,11 @@ func (d *Device) AllocIn(ctx context.Context, name string, dtype tensor.DType, s
 	return tensor.FromBytes(dtype, shape, mem, buf)
 }
 
-// exhausted returns the error for a tensor for which there is not enough memory, in TensorFlow's
-// words.
-func (d *Device) exhausted(name string, dtype tensor.DType, shape tensor.Shape) error {
-	return status.ResourceExhaustedf("OOM when allocating tensor with shape%v and type %v on %s by allocator %s",
-		shape, dtype, name, d.allocator)
-}
-
-// Scratch returns size bytes of memory as a tensor of type uint8. The caller releases it when the
-// work that uses it has been queued.
+// Scratch returns size bytes of memory as a tensor of type uint8, for a library. It does not wait
+// for memory that others free: the caller may hold the lock of a stream, which they need, and can
+// use less memory. The caller releases it when the work that uses it has been queued.
 func (d *Device) Scratch(size int) (tensor.Tensor, error) {
-	return d.Alloc(tensor.Uint8, tensor.Shape{int64(size)})
+	return d.alloc(tensor.Uint8, tensor.Shape{int64(size)}, d.memory.pool.TryAlloc)
 }
 
 // Of returns the device whose memory a tensor is in, or nil for memory of the host.

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -9,13 +10,15 @@ import (
 
 // stream is a queue of the device, with the callbacks that are due.
 type stream struct {
-	d *Device
+	d      *Device
+	number int // from 1
 
 	mu      sync.Mutex // held while work is queued, which one goroutine may do at a time
 	s       driver.Stream
 	pending []callback     // guarded by mu; oldest first
 	running bool           // guarded by mu; the goroutine of run exists
 	closed  bool           // guarded by mu
+	samples sampler        // guarded by mu
 	idle    sync.WaitGroup // the goroutine of run
 }
 
@@ -25,31 +28,36 @@ type callback struct {
 	f     func(error)
 }
 
-func newStream(d *Device) (*stream, error) {
+func newStream(d *Device, number int) (*stream, error) {
 	s, err := d.dev.NewStream()
 	if err != nil {
 		return nil, d.check(err)
 	}
-	return &stream{d: d, s: s}, nil
+	return &stream{d: d, number: number, s: s}, nil
 }
 
-// queue calls f to queue work. If then is not nil, it is called when that work is done, on the
-// goroutine of the stream, unless queue returns an error.
-func (s *stream) queue(f func(driver.Stream) error, then func(error)) error {
+// queue queues work. If then is not nil, it is called when that work is done, on the goroutine of
+// the stream, unless queue returns an error.
+func (s *stream) queue(w work, then func(error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.queueLocked(f, then)
+	return s.queueLocked(w, then)
 }
 
-func (s *stream) queueLocked(f func(driver.Stream) error, then func(error)) error {
+// after calls then when all work that has been queued is done.
+func (s *stream) after(then func(error)) error {
+	return s.queue(work{do: func(driver.Stream) error { return nil }}, then)
+}
+
+func (s *stream) queueLocked(w work, then func(error)) error {
 	if err := s.d.Err(); err != nil {
 		return err
 	}
 	if s.closed {
 		return s.d.closedError()
 	}
-	if err := f(s.s); err != nil {
-		return s.d.check(err)
+	if err := s.doLocked(w); err != nil {
+		return err
 	}
 	if then == nil {
 		return nil
@@ -65,6 +73,73 @@ func (s *stream) queueLocked(f func(driver.Stream) error, then func(error)) erro
 		go s.run()
 	}
 	return nil
+}
+
+// callLocked calls the function of work. An error that says that a library does not support the
+// arguments leaves the device usable.
+func (s *stream) callLocked(w work) error {
+	err := w.do(s.s)
+	if errors.Is(err, driver.ErrUnsupported) {
+		return err
+	}
+	return s.d.check(err)
+}
+
+// doLocked queues work, with events around it if its time is to be taken.
+func (s *stream) doLocked(w work) error {
+	traces := s.d.tracing.traces()
+	if w.kind == other || w.kind != kernelWork && len(traces) == 0 {
+		return s.callLocked(w)
+	}
+	var sampled *timing
+	var err error
+	if w.kind == kernelWork {
+		if sampled, err = s.takeSampleLocked(); err != nil {
+			return err
+		}
+	}
+	if len(traces) > 0 {
+		err = s.doTracedLocked(w, traces)
+	} else {
+		err = s.callLocked(w)
+	}
+	if sampled == nil {
+		return err
+	}
+	if err == nil {
+		err = s.endTimingLocked(sampled)
+	}
+	if err != nil {
+		sampled.release()
+		return err
+	}
+	s.samples.pending = append(s.samples.pending, sample{sampled, s.samples.weight})
+	s.samples.weight = 0
+	return nil
+}
+
+// doTracedLocked queues work and adds it to traces.
+func (s *stream) doTracedLocked(w work, traces []*Trace) error {
+	op := tracedOp{stream: s, work: w, queued: time.Now()}
+	if w.kind == kernelWork {
+		op.node = s.d.tracing.node()
+	}
+	var err error
+	if op.timing, err = s.beginTimingLocked(len(traces)); err != nil {
+		return err
+	}
+	if err = s.callLocked(w); err == nil {
+		err = s.endTimingLocked(op.timing)
+	}
+	op.work.do = nil
+	for _, t := range traces {
+		if err != nil {
+			op.release()
+			continue
+		}
+		t.add(&op)
+	}
+	return err
 }
 
 // mark returns an event at the end of the work that has been queued. The caller closes it.
@@ -88,12 +163,9 @@ func (s *stream) waitForLocked(other *stream) error {
 	return s.d.check(s.s.Wait(e))
 }
 
-// drain waits for the work of the stream, but not for the callbacks.
-func (s *stream) drain() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.d.check(s.s.Sync())
-}
+// drain waits for the work of the stream, but not for the callbacks. It takes no lock, since the
+// caller holds that of the pool, and may hold that of the stream.
+func (s *stream) drain() error { return s.d.check(s.s.Sync()) }
 
 // pollTime is how long the goroutine of a stream asks for the next event before it lets the driver
 // wait for it. Waking a thread takes about as long as most copies.
@@ -136,6 +208,10 @@ func (s *stream) close() {
 	s.closed = true
 	s.mu.Unlock()
 	s.idle.Wait()
+	for _, p := range s.samples.pending {
+		p.release()
+	}
+	s.samples.pending = nil
 	if err := s.s.Close(); err != nil {
 		_ = s.d.check(err) // kept as the error of the device
 	}

@@ -77,7 +77,7 @@ func reduceOnce(d *device.Device, name string, out, x *tensor.Tensor, a, n, b, s
 func Product(d *device.Device, c, a, b *tensor.Tensor, p driver.MatMul) error {
 	if library, err := d.Driver().BLAS(); err == nil {
 		cm, am, bm := d.Mem(c), d.Mem(a), d.Mem(b)
-		err := d.Do(func(s driver.Stream) error { return library.MatMul(s, cm, am, bm, p) })
+		err := d.Do("matmul", func(s driver.Stream) error { return library.MatMul(s, cm, am, bm, p) })
 		if !errors.Is(err, driver.ErrUnsupported) {
 			return err
 		}

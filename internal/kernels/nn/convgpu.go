@@ -60,7 +60,7 @@ func libraryConv(d *device.Device, library driver.DNN, kind driver.ConvKind, a a
 		}
 	}()
 	xm, wm, ym := d.Mem(x), d.Mem(filter), d.Mem(y)
-	return d.Do(func(stream driver.Stream) error {
+	return d.Do("convolution", func(stream driver.Stream) error {
 		return library.Conv(stream, kind, xm, wm, ym, p, func(size int) (driver.Mem, bool) {
 			t, err := d.Scratch(size)
 			if err != nil {
