@@ -70,6 +70,9 @@ type onGPU struct {
 
 // Compute implements [Kernel].
 func (k *onGPU) Compute(ctx *Context) error {
+	if k.gpu.Traced() {
+		defer k.gpu.EnterNode(ctx.Node)()
+	}
 	ctx.gpu, ctx.hostOuts = k.gpu, k.host
 	err := k.kernel.Compute(ctx)
 	ctx.gpu, ctx.hostOuts = nil, nil

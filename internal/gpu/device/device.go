@@ -116,6 +116,9 @@ func (d *Device) Driver() driver.Device { return d.dev }
 // Name returns the canonical name of the device.
 func (d *Device) Name() string { return d.opts.Name }
 
+// Allocator returns the name of the allocator of the device's memory, which is TensorFlow's.
+func (d *Device) Allocator() string { return d.allocator }
+
 // Number returns the number of the device.
 func (d *Device) Number() int { return d.opts.Number }
 

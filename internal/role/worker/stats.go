@@ -24,6 +24,7 @@ type stats struct {
 	recording       *recorder.Recording // nil if the task is not being recorded
 	begun           time.Time
 	units           []*unitStats
+	gpus            []gpuTrace // of the GPUs of the task, if a timeline is wanted
 }
 
 // unitStats collects the executions of one executor and of the functions that it calls. It
@@ -92,6 +93,9 @@ func newStats(opts *pb.ExecutorOpts, r *run) *stats {
 		return nil
 	}
 	s := &stats{wanted: wanted, timeline: opts.GetRecordTimeline(), costs: opts.GetRecordCosts(), recording: recording, begun: time.Now()}
+	if s.timeline {
+		s.gpus = traceGPUs(r.session.devices, r.worker.Quota.Most(quota.TraceRecords))
+	}
 	for i := range r.graph.units {
 		u := &r.graph.units[i]
 		s.units = append(s.units, &unitStats{
@@ -112,13 +116,16 @@ func (s *stats) options(i int) executor.RunOptions {
 	return executor.RunOptions{Stats: s.units[i]}
 }
 
-// report adds the collected data to a response.
+// report adds the collected data to a response. It waits for the work that traced GPUs have.
 func (s *stats) report(resp *message.RunGraphResponse) {
 	if s == nil {
 		return
 	}
 	if s.timeline {
 		resp.StepStats = &pb.StepStats{}
+		for _, g := range s.gpus {
+			resp.StepStats.DevStats = append(resp.StepStats.DevStats, g.stop()...)
+		}
 		for _, u := range s.units {
 			resp.StepStats.DevStats = append(resp.StepStats.DevStats, u.timeline(s.begun))
 		}
@@ -136,16 +143,16 @@ func (s *stats) report(resp *message.RunGraphResponse) {
 func (u *unitStats) timeline(begun time.Time) *pb.DeviceStepStats {
 	out := &pb.DeviceStepStats{Device: u.unit.device.Name}
 	source := &executor.NodeStats{Node: "_SOURCE", Op: "NoOp", Scheduled: begun, Start: begun, End: begun}
-	out.NodeStats = append(out.NodeStats, nodeStats(source, nil))
+	out.NodeStats = append(out.NodeStats, u.nodeStats(source, nil))
 	for _, n := range u.nodes {
-		out.NodeStats = append(out.NodeStats, nodeStats(n, u.node(n)))
+		out.NodeStats = append(out.NodeStats, u.nodeStats(n, u.node(n)))
 	}
 	if u.lost > 0 {
 		end := begun
 		if len(u.nodes) > 0 {
 			end = u.nodes[len(u.nodes)-1].End
 		}
-		note := nodeStats(&executor.NodeStats{Node: "_TRUNCATED", Op: "NoOp", Scheduled: end, Start: end, End: end}, nil)
+		note := u.nodeStats(&executor.NodeStats{Node: "_TRUNCATED", Op: "NoOp", Scheduled: end, Start: end, End: end}, nil)
 		note.TimelineLabel = fmt.Sprintf("the rest of the trace is left out: %d executions", u.lost)
 		out.NodeStats = append(out.NodeStats, note)
 	}
@@ -153,7 +160,7 @@ func (u *unitStats) timeline(begun time.Time) *pb.DeviceStepStats {
 }
 
 // nodeStats describes one execution. Microseconds are rounded down.
-func nodeStats(n *executor.NodeStats, node *graph.Node) *pb.NodeExecStats {
+func (u *unitStats) nodeStats(n *executor.NodeStats, node *graph.Node) *pb.NodeExecStats {
 	took := n.End.Sub(n.Start)
 	out := &pb.NodeExecStats{
 		NodeName: n.Node, TimelineLabel: label(n, node),
@@ -164,12 +171,16 @@ func nodeStats(n *executor.NodeStats, node *graph.Node) *pb.NodeExecStats {
 		MemoryStats: &pb.MemoryStats{},
 	}
 	for _, o := range n.Outputs {
+		allocator := "cpu"
+		if gpu := u.unit.device.GPU; gpu != nil && o.OnDevice {
+			allocator = gpu.Allocator()
+		}
 		out.Output = append(out.Output, &pb.NodeOutput{Slot: int32(o.Slot), TensorDescription: &pb.TensorDescription{
 			Dtype: pb.DataType(o.DType), Shape: pbconv.ShapeToProto(o.Shape),
-			AllocationDescription: &pb.AllocationDescription{RequestedBytes: o.Bytes, AllocatedBytes: o.Bytes, AllocatorName: "cpu"},
+			AllocationDescription: &pb.AllocationDescription{RequestedBytes: o.Bytes, AllocatedBytes: o.Bytes, AllocatorName: allocator},
 		}})
 		out.Memory = append(out.Memory, &pb.AllocatorMemoryUsed{
-			AllocatorName: "cpu", TotalBytes: o.Bytes, PeakBytes: o.Bytes, LiveBytes: o.Bytes,
+			AllocatorName: allocator, TotalBytes: o.Bytes, PeakBytes: o.Bytes, LiveBytes: o.Bytes,
 		})
 	}
 	return out

@@ -30,6 +30,8 @@ type OutputStats struct {
 	DType tensor.DType
 	Shape tensor.Shape
 	Bytes int64 // size of the elements
+
+	OnDevice bool // the elements are in the memory of a GPU
 }
 
 // newStats returns the statistics of a node that has become ready.
@@ -45,7 +47,7 @@ func (s *NodeStats) end() { s.End = time.Now() }
 func (s *NodeStats) addOutputs(t *task) {
 	for i := range t.outs {
 		if v := &t.outs[i].Tensor; v.Initialized() {
-			s.Outputs = append(s.Outputs, OutputStats{Slot: i, DType: v.DType(), Shape: v.Shape(), Bytes: v.ByteSize()})
+			s.Outputs = append(s.Outputs, OutputStats{Slot: i, DType: v.DType(), Shape: v.Shape(), Bytes: v.ByteSize(), OnDevice: v.OnDevice()})
 		}
 	}
 }

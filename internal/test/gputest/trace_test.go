@@ -1,0 +1,71 @@
+package gputest_test
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// TestTracedStep checks that the trace of a step has the kernels and copies of the devices, under
+// the names with which TensorFlow's timelines show them.
+func TestTracedStep(t *testing.T) {
+	s := op.NewScope()
+	x := op.Placeholder(s.WithDevice("/cpu:0"), tensor.Float32)
+	y := op.MatMul(s.WithDevice("/gpu:0").Named("product"), x, x)
+	z := op.Exp(s.WithDevice("/gpu:1").Named("power"), y)
+	session := open(t, s)
+	step := weft.Step{Feeds: []op.Output{x}, Fetches: []op.Output{z}}
+	traced, err := session.RunTraced(t.Context(), step, []tensor.Tensor{matrix(t, 2, 2, 1, 2, 3, 4)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := traced.Metadata.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m pb.RunMetadata
+	if err := proto.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]*pb.NodeExecStats{}
+	for _, d := range m.GetStepStats().GetDevStats() {
+		got[d.GetDevice()] = append(got[d.GetDevice()], d.GetNodeStats()...)
+	}
+	for device, want := range map[string]string{
+		"/device:GPU:0/stream:1":            "product matmul",
+		"/device:GPU:0/stream:all":          "product matmul",
+		"/device:GPU:0/stream:1<MemcpyH2D>": "MemcpyH2D MemcpyH2D kind_src:pinned kind_dst:device size:16 async:1",
+		"/device:GPU:0/memcpy":              "MemcpyD2H MemcpyD2H kind_src:device kind_dst:pinned size:16 async:1",
+		"/device:GPU:1/stream:all":          "power exp_",
+	} {
+		found := false
+		for _, n := range got[device] {
+			if strings.HasPrefix(n.GetNodeName()+" "+n.GetTimelineLabel(), want) {
+				found = true
+			}
+			if n.GetAllStartMicros() < n.GetScheduledMicros() || n.GetAllEndRelMicros() < 0 {
+				t.Errorf("%s: %v", device, n)
+			}
+		}
+		if !found {
+			t.Errorf("%s has no %q: %v", device, want, got[device])
+		}
+	}
+	for device, allocator := range map[string]string{"/device:GPU:0": "GPU_0_bfc", "/device:GPU:1": "GPU_1_bfc"} {
+		found := false
+		for _, n := range got["/job:localhost/replica:0/task:0"+device] {
+			for _, m := range n.GetMemory() {
+				found = found || m.GetAllocatorName() == allocator && m.GetTotalBytes() == 16
+			}
+		}
+		if !found {
+			t.Errorf("%s allocates nothing by %s", device, allocator)
+		}
+	}
+}
