@@ -123,6 +123,9 @@ func (w *Worker) recvBatch(ctx context.Context, req *message.RecvTensorRequest, 
 	}
 	defer w.steps.removeReceiver(st)
 	values, err := st.table.AwaitSome(ctx, keys)
+	if err == nil {
+		err = allOnHost(values)
+	}
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -321,6 +322,31 @@ func onHost(t tensor.Tensor) (tensor.Tensor, error) {
 		return t, nil
 	}
 	return gpu.PlaceNow(t, nil)
+}
+
+// allOnHost is [onHost] for several tensors. If a copy fails, it releases all tensors.
+func allOnHost(values []rendezvous.Value) error {
+	errs := make([]error, len(values))
+	var copies sync.WaitGroup
+	for i := range values {
+		t := &values[i].Tensor
+		if !t.OnDevice() {
+			continue
+		}
+		copies.Add(1)
+		gpu.Place(*t, nil, func(host tensor.Tensor, err error) {
+			*t, errs[i] = host, err
+			copies.Done()
+		})
+	}
+	copies.Wait()
+	err := errors.Join(errs...)
+	if err != nil {
+		for i := range values {
+			values[i].Tensor.Release()
+		}
+	}
+	return err
 }
 
 func deadFetch(key string) error {

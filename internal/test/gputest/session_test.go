@@ -20,11 +20,16 @@ import (
 
 func open(t *testing.T, s *op.Scope, opts ...weft.SessionOption) *weft.Session {
 	t.Helper()
+	return openAt(t, "local", s, opts...)
+}
+
+func openAt(t *testing.T, target string, s *op.Scope, opts ...weft.SessionOption) *weft.Session {
+	t.Helper()
 	g, err := s.Finalize()
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := weft.NewSession("local", g, opts...)
+	session, err := weft.NewSession(target, g, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,10 +99,10 @@ func TestMemoryKinds(t *testing.T) {
 	}
 }
 
-// towers adds a perceptron whose variables are on the CPU, with one tower per device, and gradients
+// towers adds a perceptron whose variables are on a CPU, with one tower per device, and gradients
 // that are averaged.
-func towers(s *op.Scope, devices []string) (x, y op.Output, loss op.Output, step, init *graph.Node) {
-	vars := s.WithDevice("/cpu:0")
+func towers(s *op.Scope, cpu string, devices []string) (x, y op.Output, loss op.Output, step, init *graph.Node) {
+	vars := s.WithDevice(cpu)
 	x, y = op.Placeholder(vars.Named("x"), tensor.Float32), op.Placeholder(vars.Named("y"), tensor.Float32)
 	weights := make([]float32, 8*16+16*4)
 	for i := range weights {
@@ -148,12 +153,19 @@ func matrix(t *testing.T, rows, columns int64, v ...float32) tensor.Tensor {
 	return m
 }
 
-// train runs some steps on devices and returns the losses.
+// trainOn runs some steps on devices of this process and returns the losses.
 func trainOn(t *testing.T, steps int, devices ...string) []float32 {
 	t.Helper()
+	return trainAt(t, "local", "/cpu:0", steps, devices...)
+}
+
+// trainAt runs some steps on devices of a cluster, with the variables on a CPU, and returns the
+// losses.
+func trainAt(t *testing.T, target, cpu string, steps int, devices ...string) []float32 {
+	t.Helper()
 	s := op.NewScope()
-	x, y, loss, step, init := towers(s, devices)
-	session := open(t, s)
+	x, y, loss, step, init := towers(s, cpu, devices)
+	session := openAt(t, target, s)
 	if err := session.Exec(t.Context(), nil, init); err != nil {
 		t.Fatal(err)
 	}
@@ -180,6 +192,12 @@ func trainOn(t *testing.T, steps int, devices ...string) []float32 {
 func TestTowers(t *testing.T) {
 	want := trainOn(t, 10, "/cpu:0", "/cpu:0")
 	got := trainOn(t, 10, "/gpu:0", "/gpu:1")
+	compareLosses(t, got, want)
+}
+
+// compareLosses compares the losses of ten steps with those of the CPU.
+func compareLosses(t *testing.T, got, want []float32) {
+	t.Helper()
 	for i := range want {
 		if d := math.Abs(float64(got[i] - want[i])); !(d < 1e-5) {
 			t.Errorf("step %d: the loss is %g, on the CPU %g", i, got[i], want[i])
