@@ -27,6 +27,20 @@ type TaskStatus struct {
 	WorkerSessions int // sessions of all masters in which the task takes part
 	Resources      []ResourceStatus
 	Failures       []Failure // of steps whose master is the task, the one seen last first
+	GPUs           []GPUStatus
+}
+
+// GPUStatus is a GPU device of a task. Counts are since the task has opened the device.
+type GPUStatus struct {
+	Device      string // full name
+	Description string // of the hardware, in TensorFlow's words
+	// Bytes of tensors, now and the most so far; bytes that are reserved from the driver; and the
+	// limit.
+	InUse, Peak, Reserved, Limit int64
+	Kernels                      int64 // that were queued
+	// KernelTime is the time that kernels have run, estimated from that of some.
+	KernelTime          time.Duration
+	Copies, CopiedBytes int64 // of tensors to the device, to the host and from other GPUs
 }
 
 // Failure is the error of one or more steps of a session.
@@ -116,6 +130,13 @@ func taskStatus(task *pb.ClusterTask) TaskStatus {
 		out.Failures = append(out.Failures, Failure{
 			Last: time.Unix(0, f.GetLastNanos()), Count: int(f.GetCount()), Session: f.GetSession(), Step: f.GetStep(),
 			Code: f.GetCode(), Message: f.GetMessage(), Task: f.GetTask(),
+		})
+	}
+	for _, g := range info.GetGpus() {
+		out.GPUs = append(out.GPUs, GPUStatus{
+			Device: g.GetDevice(), Description: g.GetDescription(), InUse: g.GetInUseBytes(), Peak: g.GetPeakBytes(), Reserved: g.GetReservedBytes(),
+			Limit: g.GetLimitBytes(), Kernels: g.GetKernels(), KernelTime: seconds(g.GetKernelSeconds()), Copies: g.GetCopies(),
+			CopiedBytes: g.GetCopiedBytes(),
 		})
 	}
 	for _, r := range info.GetResources() {

@@ -66,3 +66,20 @@ func (s *Server) GPUs() []string {
 	}
 	return out
 }
+
+// gpuInfos returns the state of the GPU devices of the task.
+func (s *Server) gpuInfos() []*pb.GpuInfo {
+	var out []*pb.GpuInfo
+	for _, d := range s.task.Devices {
+		if d.GPU == nil {
+			continue
+		}
+		g := d.GPU.Stats()
+		out = append(out, &pb.GpuInfo{
+			Device: d.Name, Description: d.GPU.Description(), InUseBytes: g.InUse, PeakBytes: g.Peak, ReservedBytes: g.Reserved, LimitBytes: g.Limit,
+			Kernels: g.Launches, KernelSeconds: g.KernelTime.Seconds(), Copies: g.ToDevice + g.ToHost + g.Peer,
+			CopiedBytes: g.ToDeviceBytes + g.ToHostBytes + g.PeerBytes,
+		})
+	}
+	return out
+}

@@ -42,7 +42,7 @@ func (i *inspection) GetTask(ctx context.Context, _ *pb.GetTaskRequest) (*pb.Tas
 	return &pb.TaskInfo{
 		Name: s.def.Self().String(), Version: buildinfo.Read().Version, Host: host, Pid: int64(os.Getpid()), UptimeSeconds: time.Since(i.started).Seconds(),
 		Devices: s.Devices(), MemoryBytes: int64(memlimit.Held()), Sessions: s.task.Master.Inspect(ctx),
-		WorkerSessions: int64(s.task.Worker.Sessions()), Resources: s.task.Worker.Resources(), Failures: s.task.Master.Failures(),
+		WorkerSessions: int64(s.task.Worker.Sessions()), Resources: s.task.Worker.Resources(), Failures: s.task.Master.Failures(), Gpus: s.gpuInfos(),
 	}, nil
 }
 

@@ -16,7 +16,7 @@ import (
 func gpuState(d *kernel.Device) metrics.GPU {
 	g := d.GPU.Stats()
 	return metrics.GPU{
-		Device: d.Name, InUse: g.InUse, Peak: g.Peak, Reserved: g.Reserved, Limit: g.Limit, Launches: g.Launches,
+		Device: d.Name, InUse: g.InUse, Peak: g.Peak, Reserved: g.Reserved, Limit: g.Limit, Launches: g.Launches, KernelTime: g.KernelTime,
 		ToDevice: metrics.Copies{Number: g.ToDevice, Bytes: g.ToDeviceBytes},
 		ToHost:   metrics.Copies{Number: g.ToHost, Bytes: g.ToHostBytes},
 		Peer:     metrics.Copies{Number: g.Peer, Bytes: g.PeerBytes},

@@ -22,7 +22,7 @@ func newStatus() *cobra.Command {
 		Use:   "status TARGET",
 		Short: "Show what the tasks of a cluster do and for whom they wait",
 		Long: "Ask a task of Weft, such as grpc://localhost:2222, for the state of all tasks of its cluster: sessions, running steps and " +
-			"the tasks that they wait for, recent errors of steps, variables, queues and memory. The exit status is 1 if a task does not answer.",
+			"the tasks that they wait for, recent errors of steps, variables, queues, memory and GPU devices. The exit status is 1 if a task does not answer.",
 		Args: exactly("TARGET"),
 	}
 	f.add(cmd)
@@ -52,6 +52,7 @@ func printStatus(w io.Writer, tasks []weft.TaskStatus, resources bool) {
 		if t.Error != "" {
 			fmt.Fprintf(w, "\n%s does not answer: %s\n", cluster.ShortName(t.Name), t.Error)
 		}
+		printGPUs(w, t)
 		for _, s := range t.Sessions {
 			printSession(w, t, &s)
 		}
@@ -94,6 +95,23 @@ func printTask(w io.Writer, t *weft.TaskStatus) {
 	}
 	fmt.Fprintf(w, "%s\t%s\tup\t%v\t%s\t%d\t%d\t%d\t%d (%s)\n", name, t.Address, t.Uptime.Round(time.Second), mebibytes(t.Memory), len(t.Devices),
 		len(t.Sessions), steps, variables, mebibytes(bytes))
+}
+
+// printGPUs prints a table of the GPU devices of a task.
+func printGPUs(w io.Writer, t *weft.TaskStatus) {
+	if len(t.GPUs) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nGPU devices of %s:\n", cluster.ShortName(t.Name))
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "  DEVICE\tIN USE\tPEAK\tLIMIT\tKERNELS\tKERNEL TIME\tCOPIES\tCOPIED")
+	for i := range t.GPUs {
+		g := &t.GPUs[i]
+		_, name, _ := strings.Cut(g.Device, "/device:")
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%d\t%v\t%d\t%s\n", name, mebibytes(g.InUse), mebibytes(g.Peak), mebibytes(g.Limit), g.Kernels,
+			g.KernelTime.Round(time.Millisecond), g.Copies, mebibytes(g.CopiedBytes))
+	}
+	_ = table.Flush() // an error shows in the next write
 }
 
 func printSession(w io.Writer, t *weft.TaskStatus, s *weft.SessionStatus) {

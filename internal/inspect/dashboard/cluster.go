@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
@@ -29,6 +30,19 @@ type (
 		WorkerSessions int64           `json:"workerSessions"`
 		Resources      []resourceState `json:"resources"`
 		Failures       []failureState  `json:"failures"`
+		GPUs           []gpuState      `json:"gpus"`
+	}
+	// gpuState is a GPU device; counts are since it was opened.
+	gpuState struct {
+		Device      string  `json:"device"` // "GPU:0"
+		Description string  `json:"description"`
+		InUse       int64   `json:"inUse"`
+		Peak        int64   `json:"peak"`
+		Limit       int64   `json:"limit"`
+		Kernels     int64   `json:"kernels"`
+		KernelTime  float64 `json:"kernelTime"`
+		Copies      int64   `json:"copies"`
+		Copied      int64   `json:"copied"`
 	}
 	// failureState is an error of one or more steps.
 	failureState struct {
@@ -80,10 +94,18 @@ func clusterOf(info *pb.ClusterInfo, self string) clusterState {
 			Host: about.GetHost(), PID: about.GetPid(), Uptime: about.GetUptimeSeconds(), Memory: about.GetMemoryBytes(),
 			Devices:  append(append([]string{}, about.GetDevices()...), t.GetDevices()...),
 			Sessions: []sessionState{}, WorkerSessions: about.GetWorkerSessions(), Resources: []resourceState{}, Failures: []failureState{},
+			GPUs: []gpuState{},
 		}
 		for _, f := range about.GetFailures() {
 			task.Failures = append(task.Failures, failureState{
 				f.GetLastNanos() / 1e6, f.GetCount(), f.GetSession(), strconv.FormatInt(f.GetStep(), 10), f.GetCode(), f.GetMessage(), shortName(f.GetTask()),
+			})
+		}
+		for _, g := range about.GetGpus() {
+			_, name, _ := strings.Cut(g.GetDevice(), "/device:")
+			task.GPUs = append(task.GPUs, gpuState{
+				name, g.GetDescription(), g.GetInUseBytes(), g.GetPeakBytes(), g.GetLimitBytes(), g.GetKernels(), g.GetKernelSeconds(),
+				g.GetCopies(), g.GetCopiedBytes(),
 			})
 		}
 		for _, s := range about.GetSessions() {

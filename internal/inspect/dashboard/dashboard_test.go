@@ -23,7 +23,10 @@ type fake struct {
 func (f *fake) GetCluster(context.Context, *pb.GetClusterRequest) (*pb.ClusterInfo, error) {
 	step := &pb.StepInfo{Id: 1 << 60, Waits: []*pb.WaitInfo{{Task: "/job:ps/replica:0/task:1", Call: "RunGraph", Silent: "stopped"}}}
 	return &pb.ClusterInfo{Tasks: []*pb.ClusterTask{
-		{Name: "/job:ps/replica:0/task:0", Address: "a:1", Info: &pb.TaskInfo{Sessions: []*pb.SessionInfo{{Handle: "abc", Steps: []*pb.StepInfo{step}}}}},
+		{Name: "/job:ps/replica:0/task:0", Address: "a:1", Info: &pb.TaskInfo{
+			Sessions: []*pb.SessionInfo{{Handle: "abc", Steps: []*pb.StepInfo{step}}},
+			Gpus:     []*pb.GpuInfo{{Device: "/job:ps/replica:0/task:0/device:GPU:1", InUseBytes: 3, PeakBytes: 4, KernelSeconds: 0.5}},
+		}},
 		{Name: "/job:ps/replica:0/task:1", Error: "stopped"},
 	}}, f.err
 }
@@ -92,6 +95,9 @@ func TestCluster(t *testing.T) {
 	}
 	if st := out.Tasks[0].Sessions[0].Steps[0]; st.ID != "1152921504606846976" || st.Waits[0].Task != "ps/1" || st.Waits[0].Silent != "stopped" {
 		t.Errorf("the step is %+v", st)
+	}
+	if g := out.Tasks[0].GPUs; len(g) != 1 || g[0].Device != "GPU:1" || g[0].InUse != 3 || g[0].Peak != 4 || g[0].KernelTime != 0.5 {
+		t.Errorf("the GPUs are %+v", g)
 	}
 	f.err = status.Unavailablef("the task is shutting down")
 	if w := get(t, d.ServeCluster, "GET", "/dashboard/api/cluster", ""); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "shutting down") {

@@ -61,6 +61,7 @@ var catalog = []description{
 	{deviceBusy, counter, "Time in which at least one part of a step ran on the device.", []string{"device"}},
 	{"weft_gpu_memory_bytes", gauge, "Memory of a GPU device: in use by tensors, the most so far, reserved from the driver, and the limit.", []string{"device", "kind"}},
 	{"weft_gpu_kernels_total", counter, "Kernels that were queued on a GPU device.", []string{"device"}},
+	{"weft_gpu_kernel_seconds_total", counter, "Time that kernels have run on a GPU device, estimated from one of about 32.", []string{"device"}},
 	{"weft_gpu_copies_total", counter, "Copies of tensors to a GPU device, from it to the host, and from another GPU device.", []string{"device", "direction"}},
 	{"weft_gpu_copied_bytes_total", counter, "Size of these copies.", []string{"device", "direction"}},
 	{"weft_gpu_detours_total", counter, "Executions on the CPU of operations on a GPU device that have no kernel there. Their arguments are copied to the host.", []string{"op"}},

@@ -47,6 +47,7 @@ type GPU struct {
 	Device                       string
 	InUse, Peak, Reserved, Limit int64 // bytes
 	Launches                     int64
+	KernelTime                   time.Duration // estimated
 	ToDevice, ToHost, Peer       Copies
 }
 
@@ -155,6 +156,7 @@ func (r *Registry) setGPUs(st *State) {
 			r.series("weft_gpu_memory_bytes", g.Device, kind).set(float64(v))
 		}
 		r.series("weft_gpu_kernels_total", g.Device).set(float64(g.Launches))
+		r.series("weft_gpu_kernel_seconds_total", g.Device).set(g.KernelTime.Seconds())
 		for direction, c := range map[string]Copies{"to_device": g.ToDevice, "to_host": g.ToHost, "peer": g.Peer} {
 			r.series("weft_gpu_copies_total", g.Device, direction).set(float64(c.Number))
 			r.series("weft_gpu_copied_bytes_total", g.Device, direction).set(float64(c.Bytes))

@@ -76,6 +76,7 @@ type TaskInfo struct {
 	Resources      []*ResourceInfo `protobuf:"bytes,10,rep,name=resources,proto3" json:"resources,omitempty"`
 	// Recent errors of steps whose master is the task, the one seen last first.
 	Failures      []*FailureInfo `protobuf:"bytes,11,rep,name=failures,proto3" json:"failures,omitempty"`
+	Gpus          []*GpuInfo     `protobuf:"bytes,12,rep,name=gpus,proto3" json:"gpus,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -187,6 +188,136 @@ func (x *TaskInfo) GetFailures() []*FailureInfo {
 	return nil
 }
 
+func (x *TaskInfo) GetGpus() []*GpuInfo {
+	if x != nil {
+		return x.Gpus
+	}
+	return nil
+}
+
+// A GPU device of a task. Counts are since the task has opened it.
+type GpuInfo struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Full name of the device.
+	Device string `protobuf:"bytes,1,opt,name=device,proto3" json:"device,omitempty"`
+	// TensorFlow's description of the hardware.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// Memory of tensors, now and the most so far; what is reserved from the driver; and the limit.
+	InUseBytes    int64 `protobuf:"varint,3,opt,name=in_use_bytes,json=inUseBytes,proto3" json:"in_use_bytes,omitempty"`
+	PeakBytes     int64 `protobuf:"varint,4,opt,name=peak_bytes,json=peakBytes,proto3" json:"peak_bytes,omitempty"`
+	ReservedBytes int64 `protobuf:"varint,5,opt,name=reserved_bytes,json=reservedBytes,proto3" json:"reserved_bytes,omitempty"`
+	LimitBytes    int64 `protobuf:"varint,6,opt,name=limit_bytes,json=limitBytes,proto3" json:"limit_bytes,omitempty"`
+	// Kernels that were queued.
+	Kernels int64 `protobuf:"varint,7,opt,name=kernels,proto3" json:"kernels,omitempty"`
+	// Time that kernels have run, estimated from that of some.
+	KernelSeconds float64 `protobuf:"fixed64,8,opt,name=kernel_seconds,json=kernelSeconds,proto3" json:"kernel_seconds,omitempty"`
+	// Copies of tensors to the device, to the host, and from other GPUs.
+	Copies        int64 `protobuf:"varint,9,opt,name=copies,proto3" json:"copies,omitempty"`
+	CopiedBytes   int64 `protobuf:"varint,10,opt,name=copied_bytes,json=copiedBytes,proto3" json:"copied_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GpuInfo) Reset() {
+	*x = GpuInfo{}
+	mi := &file_weft_v1_inspection_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GpuInfo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GpuInfo) ProtoMessage() {}
+
+func (x *GpuInfo) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_inspection_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GpuInfo.ProtoReflect.Descriptor instead.
+func (*GpuInfo) Descriptor() ([]byte, []int) {
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *GpuInfo) GetDevice() string {
+	if x != nil {
+		return x.Device
+	}
+	return ""
+}
+
+func (x *GpuInfo) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *GpuInfo) GetInUseBytes() int64 {
+	if x != nil {
+		return x.InUseBytes
+	}
+	return 0
+}
+
+func (x *GpuInfo) GetPeakBytes() int64 {
+	if x != nil {
+		return x.PeakBytes
+	}
+	return 0
+}
+
+func (x *GpuInfo) GetReservedBytes() int64 {
+	if x != nil {
+		return x.ReservedBytes
+	}
+	return 0
+}
+
+func (x *GpuInfo) GetLimitBytes() int64 {
+	if x != nil {
+		return x.LimitBytes
+	}
+	return 0
+}
+
+func (x *GpuInfo) GetKernels() int64 {
+	if x != nil {
+		return x.Kernels
+	}
+	return 0
+}
+
+func (x *GpuInfo) GetKernelSeconds() float64 {
+	if x != nil {
+		return x.KernelSeconds
+	}
+	return 0
+}
+
+func (x *GpuInfo) GetCopies() int64 {
+	if x != nil {
+		return x.Copies
+	}
+	return 0
+}
+
+func (x *GpuInfo) GetCopiedBytes() int64 {
+	if x != nil {
+		return x.CopiedBytes
+	}
+	return 0
+}
+
 // Equal errors of the steps of one session.
 type FailureInfo struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -207,7 +338,7 @@ type FailureInfo struct {
 
 func (x *FailureInfo) Reset() {
 	*x = FailureInfo{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[2]
+	mi := &file_weft_v1_inspection_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -219,7 +350,7 @@ func (x *FailureInfo) String() string {
 func (*FailureInfo) ProtoMessage() {}
 
 func (x *FailureInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[2]
+	mi := &file_weft_v1_inspection_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -232,7 +363,7 @@ func (x *FailureInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailureInfo.ProtoReflect.Descriptor instead.
 func (*FailureInfo) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{2}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *FailureInfo) GetFirstNanos() int64 {
@@ -306,7 +437,7 @@ type SessionInfo struct {
 
 func (x *SessionInfo) Reset() {
 	*x = SessionInfo{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[3]
+	mi := &file_weft_v1_inspection_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -318,7 +449,7 @@ func (x *SessionInfo) String() string {
 func (*SessionInfo) ProtoMessage() {}
 
 func (x *SessionInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[3]
+	mi := &file_weft_v1_inspection_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -331,7 +462,7 @@ func (x *SessionInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionInfo.ProtoReflect.Descriptor instead.
 func (*SessionInfo) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{3}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SessionInfo) GetHandle() string {
@@ -384,7 +515,7 @@ type StepInfo struct {
 
 func (x *StepInfo) Reset() {
 	*x = StepInfo{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[4]
+	mi := &file_weft_v1_inspection_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -396,7 +527,7 @@ func (x *StepInfo) String() string {
 func (*StepInfo) ProtoMessage() {}
 
 func (x *StepInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[4]
+	mi := &file_weft_v1_inspection_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -409,7 +540,7 @@ func (x *StepInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepInfo.ProtoReflect.Descriptor instead.
 func (*StepInfo) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{4}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StepInfo) GetId() int64 {
@@ -455,7 +586,7 @@ type WaitInfo struct {
 
 func (x *WaitInfo) Reset() {
 	*x = WaitInfo{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[5]
+	mi := &file_weft_v1_inspection_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -467,7 +598,7 @@ func (x *WaitInfo) String() string {
 func (*WaitInfo) ProtoMessage() {}
 
 func (x *WaitInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[5]
+	mi := &file_weft_v1_inspection_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -480,7 +611,7 @@ func (x *WaitInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitInfo.ProtoReflect.Descriptor instead.
 func (*WaitInfo) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{5}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *WaitInfo) GetTask() string {
@@ -529,7 +660,7 @@ type ResourceInfo struct {
 
 func (x *ResourceInfo) Reset() {
 	*x = ResourceInfo{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[6]
+	mi := &file_weft_v1_inspection_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -541,7 +672,7 @@ func (x *ResourceInfo) String() string {
 func (*ResourceInfo) ProtoMessage() {}
 
 func (x *ResourceInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[6]
+	mi := &file_weft_v1_inspection_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -554,7 +685,7 @@ func (x *ResourceInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceInfo.ProtoReflect.Descriptor instead.
 func (*ResourceInfo) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{6}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ResourceInfo) GetContainer() string {
@@ -614,7 +745,7 @@ type GetClusterRequest struct {
 
 func (x *GetClusterRequest) Reset() {
 	*x = GetClusterRequest{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[7]
+	mi := &file_weft_v1_inspection_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -626,7 +757,7 @@ func (x *GetClusterRequest) String() string {
 func (*GetClusterRequest) ProtoMessage() {}
 
 func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[7]
+	mi := &file_weft_v1_inspection_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -639,7 +770,7 @@ func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterRequest.ProtoReflect.Descriptor instead.
 func (*GetClusterRequest) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{7}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{8}
 }
 
 type ClusterInfo struct {
@@ -651,7 +782,7 @@ type ClusterInfo struct {
 
 func (x *ClusterInfo) Reset() {
 	*x = ClusterInfo{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[8]
+	mi := &file_weft_v1_inspection_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -663,7 +794,7 @@ func (x *ClusterInfo) String() string {
 func (*ClusterInfo) ProtoMessage() {}
 
 func (x *ClusterInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[8]
+	mi := &file_weft_v1_inspection_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -676,7 +807,7 @@ func (x *ClusterInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterInfo.ProtoReflect.Descriptor instead.
 func (*ClusterInfo) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{8}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ClusterInfo) GetTasks() []*ClusterTask {
@@ -702,7 +833,7 @@ type ClusterTask struct {
 
 func (x *ClusterTask) Reset() {
 	*x = ClusterTask{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[9]
+	mi := &file_weft_v1_inspection_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -714,7 +845,7 @@ func (x *ClusterTask) String() string {
 func (*ClusterTask) ProtoMessage() {}
 
 func (x *ClusterTask) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[9]
+	mi := &file_weft_v1_inspection_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -727,7 +858,7 @@ func (x *ClusterTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterTask.ProtoReflect.Descriptor instead.
 func (*ClusterTask) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{9}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ClusterTask) GetName() string {
@@ -779,7 +910,7 @@ type GetLogRequest struct {
 
 func (x *GetLogRequest) Reset() {
 	*x = GetLogRequest{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[10]
+	mi := &file_weft_v1_inspection_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +922,7 @@ func (x *GetLogRequest) String() string {
 func (*GetLogRequest) ProtoMessage() {}
 
 func (x *GetLogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[10]
+	mi := &file_weft_v1_inspection_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +935,7 @@ func (x *GetLogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLogRequest.ProtoReflect.Descriptor instead.
 func (*GetLogRequest) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{10}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetLogRequest) GetCluster() bool {
@@ -840,7 +971,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[11]
+	mi := &file_weft_v1_inspection_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -852,7 +983,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[11]
+	mi := &file_weft_v1_inspection_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -865,7 +996,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{11}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Log) GetLines() []*LogLine {
@@ -894,7 +1025,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[12]
+	mi := &file_weft_v1_inspection_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -906,7 +1037,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[12]
+	mi := &file_weft_v1_inspection_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -919,7 +1050,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{12}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LogLine) GetTimeNanos() int64 {
@@ -960,7 +1091,7 @@ type LogField struct {
 
 func (x *LogField) Reset() {
 	*x = LogField{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[13]
+	mi := &file_weft_v1_inspection_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -972,7 +1103,7 @@ func (x *LogField) String() string {
 func (*LogField) ProtoMessage() {}
 
 func (x *LogField) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[13]
+	mi := &file_weft_v1_inspection_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -985,7 +1116,7 @@ func (x *LogField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogField.ProtoReflect.Descriptor instead.
 func (*LogField) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{13}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LogField) GetName() string {
@@ -1012,7 +1143,7 @@ type SetLogLevelRequest struct {
 
 func (x *SetLogLevelRequest) Reset() {
 	*x = SetLogLevelRequest{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[14]
+	mi := &file_weft_v1_inspection_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1024,7 +1155,7 @@ func (x *SetLogLevelRequest) String() string {
 func (*SetLogLevelRequest) ProtoMessage() {}
 
 func (x *SetLogLevelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[14]
+	mi := &file_weft_v1_inspection_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1037,7 +1168,7 @@ func (x *SetLogLevelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLogLevelRequest.ProtoReflect.Descriptor instead.
 func (*SetLogLevelRequest) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{14}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SetLogLevelRequest) GetLevel() string {
@@ -1058,7 +1189,7 @@ type SetLogLevelResponse struct {
 
 func (x *SetLogLevelResponse) Reset() {
 	*x = SetLogLevelResponse{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[15]
+	mi := &file_weft_v1_inspection_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1070,7 +1201,7 @@ func (x *SetLogLevelResponse) String() string {
 func (*SetLogLevelResponse) ProtoMessage() {}
 
 func (x *SetLogLevelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[15]
+	mi := &file_weft_v1_inspection_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1083,7 +1214,7 @@ func (x *SetLogLevelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLogLevelResponse.ProtoReflect.Descriptor instead.
 func (*SetLogLevelResponse) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{15}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SetLogLevelResponse) GetBefore() string {
@@ -1113,7 +1244,7 @@ type CloseSessionsRequest struct {
 
 func (x *CloseSessionsRequest) Reset() {
 	*x = CloseSessionsRequest{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[16]
+	mi := &file_weft_v1_inspection_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1125,7 +1256,7 @@ func (x *CloseSessionsRequest) String() string {
 func (*CloseSessionsRequest) ProtoMessage() {}
 
 func (x *CloseSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[16]
+	mi := &file_weft_v1_inspection_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1138,7 +1269,7 @@ func (x *CloseSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionsRequest.ProtoReflect.Descriptor instead.
 func (*CloseSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{16}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CloseSessionsRequest) GetHandle() string {
@@ -1165,7 +1296,7 @@ type CloseSessionsResponse struct {
 
 func (x *CloseSessionsResponse) Reset() {
 	*x = CloseSessionsResponse{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[17]
+	mi := &file_weft_v1_inspection_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1308,7 @@ func (x *CloseSessionsResponse) String() string {
 func (*CloseSessionsResponse) ProtoMessage() {}
 
 func (x *CloseSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[17]
+	mi := &file_weft_v1_inspection_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1321,7 @@ func (x *CloseSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionsResponse.ProtoReflect.Descriptor instead.
 func (*CloseSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{17}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CloseSessionsResponse) GetClosed() []*SessionInfo {
@@ -1212,7 +1343,7 @@ type GetGraphRequest struct {
 
 func (x *GetGraphRequest) Reset() {
 	*x = GetGraphRequest{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[18]
+	mi := &file_weft_v1_inspection_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1355,7 @@ func (x *GetGraphRequest) String() string {
 func (*GetGraphRequest) ProtoMessage() {}
 
 func (x *GetGraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[18]
+	mi := &file_weft_v1_inspection_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1368,7 @@ func (x *GetGraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGraphRequest.ProtoReflect.Descriptor instead.
 func (*GetGraphRequest) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{18}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetGraphRequest) GetTask() string {
@@ -1266,7 +1397,7 @@ type PlacedGraph struct {
 
 func (x *PlacedGraph) Reset() {
 	*x = PlacedGraph{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[19]
+	mi := &file_weft_v1_inspection_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1409,7 @@ func (x *PlacedGraph) String() string {
 func (*PlacedGraph) ProtoMessage() {}
 
 func (x *PlacedGraph) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[19]
+	mi := &file_weft_v1_inspection_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1422,7 @@ func (x *PlacedGraph) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacedGraph.ProtoReflect.Descriptor instead.
 func (*PlacedGraph) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{19}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PlacedGraph) GetDevices() []string {
@@ -1336,7 +1467,7 @@ type PlacedNode struct {
 
 func (x *PlacedNode) Reset() {
 	*x = PlacedNode{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[20]
+	mi := &file_weft_v1_inspection_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1348,7 +1479,7 @@ func (x *PlacedNode) String() string {
 func (*PlacedNode) ProtoMessage() {}
 
 func (x *PlacedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[20]
+	mi := &file_weft_v1_inspection_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1361,7 +1492,7 @@ func (x *PlacedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacedNode.ProtoReflect.Descriptor instead.
 func (*PlacedNode) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{20}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PlacedNode) GetName() string {
@@ -1409,7 +1540,7 @@ type GetScalarsRequest struct {
 
 func (x *GetScalarsRequest) Reset() {
 	*x = GetScalarsRequest{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[21]
+	mi := &file_weft_v1_inspection_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1421,7 +1552,7 @@ func (x *GetScalarsRequest) String() string {
 func (*GetScalarsRequest) ProtoMessage() {}
 
 func (x *GetScalarsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[21]
+	mi := &file_weft_v1_inspection_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1434,7 +1565,7 @@ func (x *GetScalarsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetScalarsRequest.ProtoReflect.Descriptor instead.
 func (*GetScalarsRequest) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{21}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetScalarsRequest) GetCluster() bool {
@@ -1453,7 +1584,7 @@ type Scalars struct {
 
 func (x *Scalars) Reset() {
 	*x = Scalars{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[22]
+	mi := &file_weft_v1_inspection_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1465,7 +1596,7 @@ func (x *Scalars) String() string {
 func (*Scalars) ProtoMessage() {}
 
 func (x *Scalars) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[22]
+	mi := &file_weft_v1_inspection_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1478,7 +1609,7 @@ func (x *Scalars) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scalars.ProtoReflect.Descriptor instead.
 func (*Scalars) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{22}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Scalars) GetSeries() []*ScalarSeries {
@@ -1503,7 +1634,7 @@ type ScalarSeries struct {
 
 func (x *ScalarSeries) Reset() {
 	*x = ScalarSeries{}
-	mi := &file_weft_v1_inspection_proto_msgTypes[23]
+	mi := &file_weft_v1_inspection_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1646,7 @@ func (x *ScalarSeries) String() string {
 func (*ScalarSeries) ProtoMessage() {}
 
 func (x *ScalarSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_inspection_proto_msgTypes[23]
+	mi := &file_weft_v1_inspection_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1659,7 @@ func (x *ScalarSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScalarSeries.ProtoReflect.Descriptor instead.
 func (*ScalarSeries) Descriptor() ([]byte, []int) {
-	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{23}
+	return file_weft_v1_inspection_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ScalarSeries) GetTask() string {
@@ -1571,7 +1702,7 @@ var File_weft_v1_inspection_proto protoreflect.FileDescriptor
 const file_weft_v1_inspection_proto_rawDesc = "" +
 	"\n" +
 	"\x18weft/v1/inspection.proto\x12\aweft.v1\x1a\x17weft/v1/recording.proto\"\x10\n" +
-	"\x0eGetTaskRequest\"\x84\x03\n" +
+	"\x0eGetTaskRequest\"\xaa\x03\n" +
 	"\bTaskInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
@@ -1584,7 +1715,23 @@ const file_weft_v1_inspection_proto_rawDesc = "" +
 	"\x0fworker_sessions\x18\t \x01(\x03R\x0eworkerSessions\x123\n" +
 	"\tresources\x18\n" +
 	" \x03(\v2\x15.weft.v1.ResourceInfoR\tresources\x120\n" +
-	"\bfailures\x18\v \x03(\v2\x14.weft.v1.FailureInfoR\bfailures\"\xd3\x01\n" +
+	"\bfailures\x18\v \x03(\v2\x14.weft.v1.FailureInfoR\bfailures\x12$\n" +
+	"\x04gpus\x18\f \x03(\v2\x10.weft.v1.GpuInfoR\x04gpus\"\xc8\x02\n" +
+	"\aGpuInfo\x12\x16\n" +
+	"\x06device\x18\x01 \x01(\tR\x06device\x12 \n" +
+	"\vdescription\x18\x02 \x01(\tR\vdescription\x12 \n" +
+	"\fin_use_bytes\x18\x03 \x01(\x03R\n" +
+	"inUseBytes\x12\x1d\n" +
+	"\n" +
+	"peak_bytes\x18\x04 \x01(\x03R\tpeakBytes\x12%\n" +
+	"\x0ereserved_bytes\x18\x05 \x01(\x03R\rreservedBytes\x12\x1f\n" +
+	"\vlimit_bytes\x18\x06 \x01(\x03R\n" +
+	"limitBytes\x12\x18\n" +
+	"\akernels\x18\a \x01(\x03R\akernels\x12%\n" +
+	"\x0ekernel_seconds\x18\b \x01(\x01R\rkernelSeconds\x12\x16\n" +
+	"\x06copies\x18\t \x01(\x03R\x06copies\x12!\n" +
+	"\fcopied_bytes\x18\n" +
+	" \x01(\x03R\vcopiedBytes\"\xd3\x01\n" +
 	"\vFailureInfo\x12\x1f\n" +
 	"\vfirst_nanos\x18\x01 \x01(\x03R\n" +
 	"firstNanos\x12\x1d\n" +
@@ -1711,75 +1858,77 @@ func file_weft_v1_inspection_proto_rawDescGZIP() []byte {
 	return file_weft_v1_inspection_proto_rawDescData
 }
 
-var file_weft_v1_inspection_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_weft_v1_inspection_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_weft_v1_inspection_proto_goTypes = []any{
 	(*GetTaskRequest)(nil),        // 0: weft.v1.GetTaskRequest
 	(*TaskInfo)(nil),              // 1: weft.v1.TaskInfo
-	(*FailureInfo)(nil),           // 2: weft.v1.FailureInfo
-	(*SessionInfo)(nil),           // 3: weft.v1.SessionInfo
-	(*StepInfo)(nil),              // 4: weft.v1.StepInfo
-	(*WaitInfo)(nil),              // 5: weft.v1.WaitInfo
-	(*ResourceInfo)(nil),          // 6: weft.v1.ResourceInfo
-	(*GetClusterRequest)(nil),     // 7: weft.v1.GetClusterRequest
-	(*ClusterInfo)(nil),           // 8: weft.v1.ClusterInfo
-	(*ClusterTask)(nil),           // 9: weft.v1.ClusterTask
-	(*GetLogRequest)(nil),         // 10: weft.v1.GetLogRequest
-	(*Log)(nil),                   // 11: weft.v1.Log
-	(*LogLine)(nil),               // 12: weft.v1.LogLine
-	(*LogField)(nil),              // 13: weft.v1.LogField
-	(*SetLogLevelRequest)(nil),    // 14: weft.v1.SetLogLevelRequest
-	(*SetLogLevelResponse)(nil),   // 15: weft.v1.SetLogLevelResponse
-	(*CloseSessionsRequest)(nil),  // 16: weft.v1.CloseSessionsRequest
-	(*CloseSessionsResponse)(nil), // 17: weft.v1.CloseSessionsResponse
-	(*GetGraphRequest)(nil),       // 18: weft.v1.GetGraphRequest
-	(*PlacedGraph)(nil),           // 19: weft.v1.PlacedGraph
-	(*PlacedNode)(nil),            // 20: weft.v1.PlacedNode
-	(*GetScalarsRequest)(nil),     // 21: weft.v1.GetScalarsRequest
-	(*Scalars)(nil),               // 22: weft.v1.Scalars
-	(*ScalarSeries)(nil),          // 23: weft.v1.ScalarSeries
-	nil,                           // 24: weft.v1.Log.MissingEntry
-	(*RecordRequest)(nil),         // 25: weft.v1.RecordRequest
-	(*RecordClusterRequest)(nil),  // 26: weft.v1.RecordClusterRequest
-	(*RecordResponse)(nil),        // 27: weft.v1.RecordResponse
-	(*ClusterRecording)(nil),      // 28: weft.v1.ClusterRecording
+	(*GpuInfo)(nil),               // 2: weft.v1.GpuInfo
+	(*FailureInfo)(nil),           // 3: weft.v1.FailureInfo
+	(*SessionInfo)(nil),           // 4: weft.v1.SessionInfo
+	(*StepInfo)(nil),              // 5: weft.v1.StepInfo
+	(*WaitInfo)(nil),              // 6: weft.v1.WaitInfo
+	(*ResourceInfo)(nil),          // 7: weft.v1.ResourceInfo
+	(*GetClusterRequest)(nil),     // 8: weft.v1.GetClusterRequest
+	(*ClusterInfo)(nil),           // 9: weft.v1.ClusterInfo
+	(*ClusterTask)(nil),           // 10: weft.v1.ClusterTask
+	(*GetLogRequest)(nil),         // 11: weft.v1.GetLogRequest
+	(*Log)(nil),                   // 12: weft.v1.Log
+	(*LogLine)(nil),               // 13: weft.v1.LogLine
+	(*LogField)(nil),              // 14: weft.v1.LogField
+	(*SetLogLevelRequest)(nil),    // 15: weft.v1.SetLogLevelRequest
+	(*SetLogLevelResponse)(nil),   // 16: weft.v1.SetLogLevelResponse
+	(*CloseSessionsRequest)(nil),  // 17: weft.v1.CloseSessionsRequest
+	(*CloseSessionsResponse)(nil), // 18: weft.v1.CloseSessionsResponse
+	(*GetGraphRequest)(nil),       // 19: weft.v1.GetGraphRequest
+	(*PlacedGraph)(nil),           // 20: weft.v1.PlacedGraph
+	(*PlacedNode)(nil),            // 21: weft.v1.PlacedNode
+	(*GetScalarsRequest)(nil),     // 22: weft.v1.GetScalarsRequest
+	(*Scalars)(nil),               // 23: weft.v1.Scalars
+	(*ScalarSeries)(nil),          // 24: weft.v1.ScalarSeries
+	nil,                           // 25: weft.v1.Log.MissingEntry
+	(*RecordRequest)(nil),         // 26: weft.v1.RecordRequest
+	(*RecordClusterRequest)(nil),  // 27: weft.v1.RecordClusterRequest
+	(*RecordResponse)(nil),        // 28: weft.v1.RecordResponse
+	(*ClusterRecording)(nil),      // 29: weft.v1.ClusterRecording
 }
 var file_weft_v1_inspection_proto_depIdxs = []int32{
-	3,  // 0: weft.v1.TaskInfo.sessions:type_name -> weft.v1.SessionInfo
-	6,  // 1: weft.v1.TaskInfo.resources:type_name -> weft.v1.ResourceInfo
-	2,  // 2: weft.v1.TaskInfo.failures:type_name -> weft.v1.FailureInfo
-	4,  // 3: weft.v1.SessionInfo.steps:type_name -> weft.v1.StepInfo
-	5,  // 4: weft.v1.StepInfo.waits:type_name -> weft.v1.WaitInfo
-	9,  // 5: weft.v1.ClusterInfo.tasks:type_name -> weft.v1.ClusterTask
-	1,  // 6: weft.v1.ClusterTask.info:type_name -> weft.v1.TaskInfo
-	12, // 7: weft.v1.Log.lines:type_name -> weft.v1.LogLine
-	24, // 8: weft.v1.Log.missing:type_name -> weft.v1.Log.MissingEntry
-	13, // 9: weft.v1.LogLine.fields:type_name -> weft.v1.LogField
-	3,  // 10: weft.v1.CloseSessionsResponse.closed:type_name -> weft.v1.SessionInfo
-	20, // 11: weft.v1.PlacedGraph.nodes:type_name -> weft.v1.PlacedNode
-	23, // 12: weft.v1.Scalars.series:type_name -> weft.v1.ScalarSeries
-	0,  // 13: weft.v1.Inspection.GetTask:input_type -> weft.v1.GetTaskRequest
-	7,  // 14: weft.v1.Inspection.GetCluster:input_type -> weft.v1.GetClusterRequest
-	25, // 15: weft.v1.Inspection.Record:input_type -> weft.v1.RecordRequest
-	26, // 16: weft.v1.Inspection.RecordCluster:input_type -> weft.v1.RecordClusterRequest
-	10, // 17: weft.v1.Inspection.GetLog:input_type -> weft.v1.GetLogRequest
-	14, // 18: weft.v1.Inspection.SetLogLevel:input_type -> weft.v1.SetLogLevelRequest
-	16, // 19: weft.v1.Inspection.CloseSessions:input_type -> weft.v1.CloseSessionsRequest
-	18, // 20: weft.v1.Inspection.GetGraph:input_type -> weft.v1.GetGraphRequest
-	21, // 21: weft.v1.Inspection.GetScalars:input_type -> weft.v1.GetScalarsRequest
-	1,  // 22: weft.v1.Inspection.GetTask:output_type -> weft.v1.TaskInfo
-	8,  // 23: weft.v1.Inspection.GetCluster:output_type -> weft.v1.ClusterInfo
-	27, // 24: weft.v1.Inspection.Record:output_type -> weft.v1.RecordResponse
-	28, // 25: weft.v1.Inspection.RecordCluster:output_type -> weft.v1.ClusterRecording
-	11, // 26: weft.v1.Inspection.GetLog:output_type -> weft.v1.Log
-	15, // 27: weft.v1.Inspection.SetLogLevel:output_type -> weft.v1.SetLogLevelResponse
-	17, // 28: weft.v1.Inspection.CloseSessions:output_type -> weft.v1.CloseSessionsResponse
-	19, // 29: weft.v1.Inspection.GetGraph:output_type -> weft.v1.PlacedGraph
-	22, // 30: weft.v1.Inspection.GetScalars:output_type -> weft.v1.Scalars
-	22, // [22:31] is the sub-list for method output_type
-	13, // [13:22] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	4,  // 0: weft.v1.TaskInfo.sessions:type_name -> weft.v1.SessionInfo
+	7,  // 1: weft.v1.TaskInfo.resources:type_name -> weft.v1.ResourceInfo
+	3,  // 2: weft.v1.TaskInfo.failures:type_name -> weft.v1.FailureInfo
+	2,  // 3: weft.v1.TaskInfo.gpus:type_name -> weft.v1.GpuInfo
+	5,  // 4: weft.v1.SessionInfo.steps:type_name -> weft.v1.StepInfo
+	6,  // 5: weft.v1.StepInfo.waits:type_name -> weft.v1.WaitInfo
+	10, // 6: weft.v1.ClusterInfo.tasks:type_name -> weft.v1.ClusterTask
+	1,  // 7: weft.v1.ClusterTask.info:type_name -> weft.v1.TaskInfo
+	13, // 8: weft.v1.Log.lines:type_name -> weft.v1.LogLine
+	25, // 9: weft.v1.Log.missing:type_name -> weft.v1.Log.MissingEntry
+	14, // 10: weft.v1.LogLine.fields:type_name -> weft.v1.LogField
+	4,  // 11: weft.v1.CloseSessionsResponse.closed:type_name -> weft.v1.SessionInfo
+	21, // 12: weft.v1.PlacedGraph.nodes:type_name -> weft.v1.PlacedNode
+	24, // 13: weft.v1.Scalars.series:type_name -> weft.v1.ScalarSeries
+	0,  // 14: weft.v1.Inspection.GetTask:input_type -> weft.v1.GetTaskRequest
+	8,  // 15: weft.v1.Inspection.GetCluster:input_type -> weft.v1.GetClusterRequest
+	26, // 16: weft.v1.Inspection.Record:input_type -> weft.v1.RecordRequest
+	27, // 17: weft.v1.Inspection.RecordCluster:input_type -> weft.v1.RecordClusterRequest
+	11, // 18: weft.v1.Inspection.GetLog:input_type -> weft.v1.GetLogRequest
+	15, // 19: weft.v1.Inspection.SetLogLevel:input_type -> weft.v1.SetLogLevelRequest
+	17, // 20: weft.v1.Inspection.CloseSessions:input_type -> weft.v1.CloseSessionsRequest
+	19, // 21: weft.v1.Inspection.GetGraph:input_type -> weft.v1.GetGraphRequest
+	22, // 22: weft.v1.Inspection.GetScalars:input_type -> weft.v1.GetScalarsRequest
+	1,  // 23: weft.v1.Inspection.GetTask:output_type -> weft.v1.TaskInfo
+	9,  // 24: weft.v1.Inspection.GetCluster:output_type -> weft.v1.ClusterInfo
+	28, // 25: weft.v1.Inspection.Record:output_type -> weft.v1.RecordResponse
+	29, // 26: weft.v1.Inspection.RecordCluster:output_type -> weft.v1.ClusterRecording
+	12, // 27: weft.v1.Inspection.GetLog:output_type -> weft.v1.Log
+	16, // 28: weft.v1.Inspection.SetLogLevel:output_type -> weft.v1.SetLogLevelResponse
+	18, // 29: weft.v1.Inspection.CloseSessions:output_type -> weft.v1.CloseSessionsResponse
+	20, // 30: weft.v1.Inspection.GetGraph:output_type -> weft.v1.PlacedGraph
+	23, // 31: weft.v1.Inspection.GetScalars:output_type -> weft.v1.Scalars
+	23, // [23:32] is the sub-list for method output_type
+	14, // [14:23] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_weft_v1_inspection_proto_init() }
@@ -1794,7 +1943,7 @@ func file_weft_v1_inspection_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weft_v1_inspection_proto_rawDesc), len(file_weft_v1_inspection_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -43,6 +43,19 @@ export interface Failure {
   task: string; // on which it arose; "" if on none
 }
 
+// Gpu is a GPU device; counts are since it was opened.
+export interface Gpu {
+  device: string; // "GPU:0"
+  description: string;
+  inUse: number;
+  peak: number;
+  limit: number;
+  kernels: number;
+  kernelTime: number;
+  copies: number;
+  copied: number;
+}
+
 export interface Task {
   name: string; // "ps/0"
   address: string;
@@ -58,6 +71,7 @@ export interface Task {
   workerSessions: number;
   resources: Resource[];
   failures: Failure[];
+  gpus: Gpu[];
 }
 
 export interface Cluster {

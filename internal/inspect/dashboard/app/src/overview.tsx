@@ -45,6 +45,48 @@ function TaskRow({ task, self }: { task: Task; self: boolean }) {
   );
 }
 
+function Gpus({ cluster }: { cluster: Cluster }) {
+  const gpus = cluster.tasks.flatMap((t) => t.gpus.map((g) => ({ ...g, task: t.name })));
+  if (gpus.length === 0) return null;
+  return (
+    <section aria-labelledby="gpus">
+      <h2 id="gpus">GPU devices</h2>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Table of GPU devices">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Device</th>
+              <th scope="col" class="number">Memory in use</th>
+              <th scope="col" class="number">Peak</th>
+              <th scope="col" class="number">Limit</th>
+              <th scope="col" class="number">Kernels</th>
+              <th scope="col" class="number">Kernel time</th>
+              <th scope="col" class="number">Copies</th>
+              <th scope="col" class="number">Copied</th>
+            </tr>
+          </thead>
+          <tbody>
+            {gpus.map((g) => (
+              <tr key={g.task + g.device}>
+                <th scope="row" title={g.description}>
+                  {g.task} {g.device}
+                </th>
+                <td class="number">{bytes(g.inUse)}</td>
+                <td class="number">{bytes(g.peak)}</td>
+                <td class="number">{bytes(g.limit)}</td>
+                <td class="number">{g.kernels}</td>
+                <td class="number">{duration(g.kernelTime)}</td>
+                <td class="number">{g.copies}</td>
+                <td class="number">{bytes(g.copied)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
 function Waits({ step }: { step: Step }) {
   if (step.waits.length === 0) return <p class="note">All tasks have answered.</p>;
   return (
@@ -140,6 +182,7 @@ export function Overview({ cluster }: { cluster: Cluster }) {
           </table>
         </div>
       </section>
+      <Gpus cluster={cluster} />
       <section aria-labelledby="sessions">
         <h2 id="sessions">Sessions and running steps</h2>
         {sessions.length === 0 && <p class="note">No client has a session.</p>}
