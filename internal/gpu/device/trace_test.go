@@ -105,21 +105,20 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestKernelTime compares the estimated time of kernels with the time that they take.
+// TestKernelTime compares the estimated time of kernels with the time that they take at least. A
+// sample that a busy machine delays stands for others, so there is no largest time.
 func TestKernelTime(t *testing.T) {
 	d := open(t, 1, 0, false)[0]
 	const n = 300
-	start := time.Now()
 	for range n {
 		wait(t, d)
 	}
 	if err := d.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	took := time.Since(start)
 	// The last sample stands for the kernels before it.
-	if got := d.Stats().KernelTime; got < n*kernelTime/2 || got > took*11/10 {
-		t.Errorf("%d kernels took %v; the estimate is %v", n, took, got)
+	if got := d.Stats().KernelTime; got < n*kernelTime/2 {
+		t.Errorf("%d kernels took at least %v; the estimate is %v", n, n*kernelTime, got)
 	}
 }
 
