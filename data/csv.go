@@ -16,8 +16,8 @@ import (
 // CSV configures [ReadCSV].
 type CSV struct {
 	Label string // name of the column with the labels; the last column if ""
-	// Features are the columns of the inputs, which hold numbers; all others than Label and those of
-	// Ignore if nil.
+	// Features are the columns of the inputs, which hold numbers. If it is nil, they are all but
+	// Label and those of Ignore.
 	Features []string
 	Ignore   []string // columns that are neither features nor the label
 	// OneHot are features with texts. Each becomes one feature for each of its texts, sorted, with
@@ -29,8 +29,8 @@ type CSV struct {
 	// is empty, or "?", "NA", "N/A", "NaN", "null" or "None". A line without a label is left out
 	// unless Missing is MissingFails.
 	Missing Missing
-	// Means are the values of MissingMean by column, such as [Table.Means] of the training data; the
-	// means of this file for columns that it lacks.
+	// Means are the values of MissingMean by column, such as [Table.Means] of the training data. A
+	// column that it lacks has the mean of this file.
 	Means map[string]float32
 	// Classes are the texts of labels that mean 0, 1 …. If it is nil and a label is not a number,
 	// it becomes the sorted list of all texts.

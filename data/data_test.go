@@ -284,7 +284,7 @@ func TestCSVMissing(t *testing.T) {
 		o    data.CSV
 		want string
 	}{
-		{data.CSV{Missing: data.MissingDrops}, "[[1 10 1]] [1] map[]"}, // no line with "blue" is left
+		{data.CSV{Missing: data.MissingDrops}, "[[1 10 1]] [1] map[]"}, // "blue" is left out
 		{data.CSV{Missing: data.MissingMean}, "[[1 10 0 1] [4 20 1 0] [4 20 0 1] [7 30 0 0]] [1 2 3 4] map[x:4 z:20]"},
 		{
 			data.CSV{Missing: data.MissingMean, Means: map[string]float32{"x": -1}, Texts: map[string][]string{"color": {"blue", "red"}}},

@@ -11,6 +11,7 @@ import (
 // Missing says what becomes of a line of a CSV file in which a feature has no value.
 type Missing int
 
+// What becomes of such a line.
 const (
 	MissingFails Missing = iota // an error, which names the line and the column
 	MissingDrops                // the line is left out

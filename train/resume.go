@@ -5,8 +5,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// checkResume fails if the latest checkpoint of the folder is one of another model. What else may be
-// wrong with the checkpoint is an error of the session that restores it.
+// checkResume fails if the latest checkpoint of the folder is one of another model. What else may
+// be wrong with the checkpoint is an error of the session that restores it.
 func (f *fitting) checkResume() error {
 	if f.saver == nil {
 		return nil

@@ -161,7 +161,7 @@ func assignAdd(c *kernel.Context) error {
 	v, add := c.InputRef(0), tensor.Value[int64](c.Input(1))
 	c.SetOutputRef(0, v)
 	return v.Update(func(t *tensor.Tensor) error {
-		own, err := kernel.Writable(t)
+		own, err := c.Writable(t)
 		if err != nil {
 			return err
 		}
