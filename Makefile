@@ -164,7 +164,7 @@ checkgenerate: ## Fail when committed generated files are not current
 	@diff .tmp/before-generate .tmp/after-generate || { echo 'generated files are out of date: run "make generate" and commit'; exit 1; }
 
 .PHONY: interop
-interop: build $(VENV_READY) ## Test against a real TensorFlow, both directions (ARGS="-k hello" picks cases)
+interop: build $(if $(filter Linux,$(shell uname -s)),build-gpu) $(VENV_READY) ## Test against a real TensorFlow, both directions (ARGS="-k hello" picks cases)
 	$(VENV)/bin/python -m interop $(ARGS)
 
 .PHONY: serving-guide
