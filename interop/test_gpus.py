@@ -1,6 +1,7 @@
 """GPU devices of workers, in software, whose results must be those of a session in this process."""
 
 import json
+import subprocess
 import sys
 import unittest
 
@@ -228,6 +229,23 @@ class Gpus(GpuTest):
         trace = json.loads(timeline.Timeline(metadata.step_stats).generate_chrome_trace_format())
         rows = {e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"}
         self.assertIn("/device:GPU:0/stream:all Compute", rows)
+
+
+class EagerGpus(GpuTest):
+    def test_eager_programs_of_tensorflow_2(self):
+        program = cluster.ROOT / "interop" / "tf2" / "gpus.py"
+        done = subprocess.run(
+            [sys.executable, program, json.dumps(self.cluster.spec)],
+            env=cluster.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+        self.assertEqual(done.returncode, 0, done.stdout[-3000:])
+        self.assertEqual(done.stdout.splitlines()[-1], "ok")
 
 
 class MixedGpus(GpuTest):

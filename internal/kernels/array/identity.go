@@ -16,6 +16,13 @@ func init() {
 		Shape: opdef.SameShape,
 	}, pass)
 	kernel.RegisterFunc(opdef.Def{
+		Name: "_EagerConst", Doc: "Returns the input, a constant that an eager client places on another device.",
+		In:    []string{"input: T"},
+		Out:   []string{"output: T"},
+		Attrs: []string{"T: type"},
+		Shape: opdef.SameShape,
+	}, pass)
+	kernel.RegisterFunc(opdef.Def{
 		Name: "IdentityN", Doc: "Returns all inputs. An output is available only after all inputs are.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},

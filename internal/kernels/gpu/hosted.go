@@ -25,7 +25,7 @@ var untouched = set(
 	"PlaceholderV2", "PlaceholderWithDefault", "PreventGradient", "Rank", "ReadVariableOp", "Recv", "RefEnter", "RefExit",
 	"RefIdentity", "RefMerge", "RefNextIteration", "RefSwitch", "RemoteCall", "Reshape", "Send", "Shape", "ShapeN", "Size",
 	"Snapshot", "Squeeze", "StatefulPartitionedCall", "StatelessCase", "StatelessIf", "StatelessWhile", "StopGradient", "Switch", "SymbolicGradient",
-	"TemporaryVariable", "Variable", "VariableV2", "While", "_Arg", "_ArrayToList", "_DeviceArg", "_DeviceRetval", "_If",
+	"TemporaryVariable", "Variable", "VariableV2", "While", "_Arg", "_ArrayToList", "_DeviceArg", "_DeviceRetval", "_EagerConst", "_If",
 	"_ListToArray", "_ReadVariablesOp", "_Recv", "_Retval", "_Send", "_SwitchN", "_While",
 )
 
