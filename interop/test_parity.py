@@ -16,6 +16,9 @@ from interop.clustertest import ClusterTest
 
 STEPS, INPUTS, ROWS, UNITS, CLASSES, BATCH = 200, 8, 10, 6, 3, 16
 TOLERANCE = dict(rtol=5e-4, atol=2e-5)
+# Part of the error of a step in which a server of TensorFlow has received a request of another
+# one twice. That happens on busy machines.
+REPEATED = "request was received twice"
 
 OPTIMIZERS = {
     "GradientDescent": lambda step: tf.train.GradientDescentOptimizer(0.1),
@@ -117,12 +120,21 @@ class Parity(ClusterTest):
                 sess.run(init)
                 return [sess.run([model.loss, train], model.feeds(i))[0] for i in range(STEPS)]
 
+    def once_more(self, train, *args):
+        """Returns the losses, of a second training if TensorFlow's servers have failed the first."""
+        try:
+            return train(*args)
+        except (tf.errors.AbortedError, AssertionError) as e:
+            if self.mix != "tf" or REPEATED not in str(e):
+                raise
+            return train(*args)
+
     def check(self, use_resource):
-        got = self.go(*["--resource"] * use_resource)
+        got = self.once_more(self.go, *["--resource"] * use_resource)
         self.assertEqual(set(got), set(OPTIMIZERS))
         for name, optimizer in OPTIMIZERS.items():
             with self.subTest(name):
-                want = self.python(optimizer, use_resource)
+                want = self.once_more(self.python, optimizer, use_resource)
                 np.testing.assert_allclose(got[name], want, **TOLERANCE)
                 self.assertLess(np.mean(want[-20:]), np.mean(want[:20]))
 
