@@ -78,6 +78,7 @@ GPU_ENTRY := $(if $(filter amd64,$(GPU_ARCH)),-E weft_entry)
 
 .PHONY: build-gpu
 build-gpu: ## Build bin/weft-gpu, the program with GPU devices (Linux)
+	@rm -f bin/weft-gpu # go build would leave it as nointerp has made it
 	CGO_ENABLED=0 $(GO) build -tags gpu -trimpath -ldflags="-s -w $(GPU_ENTRY) -X '$(STAMP_VARIABLE)=$(STAMP)'" -o bin/weft-gpu ./cmd/weft
 	$(if $(GPU_ENTRY),GOARCH= $(GO) run ./internal/sys/onefile/nointerp bin/weft-gpu)
 
