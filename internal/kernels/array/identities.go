@@ -26,13 +26,13 @@ func identities(in *tensor.Tensor) ([]int64, error) {
 // numbers of one numbering.
 type numbering interface {
 	number(t *tensor.Tensor) []int64
-	find(t *tensor.Tensor) []bool // reports which elements have a number
+	find(t *tensor.Tensor) []bool // reports which elements have a number; after number
 }
 
 func identityTable(dtype tensor.DType) numbering {
 	switch dtype {
 	case tensor.String:
-		return newNumbers[string]()
+		return &stringNumbers{}
 	case tensor.Complex64:
 		return newNumbers[complex64]()
 	case tensor.Complex128:
@@ -75,7 +75,7 @@ type numbers[T mapped] struct {
 }
 
 type mapped interface {
-	string | complex64 | complex128
+	complex64 | complex128
 }
 
 func newNumbers[T mapped]() *numbers[T] { return &numbers[T]{known: map[T]int64{}} }

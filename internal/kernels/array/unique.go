@@ -207,6 +207,11 @@ func listDiff(ctx *kernel.Context) error {
 	if y.Rank() != 1 {
 		return status.InvalidArgumentf("y should be a 1D vector.")
 	}
+	for i, name := range []string{"x", "y"} {
+		if ctx.Input(i).NumElements() >= math.MaxInt32 {
+			return status.InvalidArgumentf("%s too large for int32 indexing", name)
+		}
+	}
 	table := identityTable(x.DType())
 	if table == nil {
 		return status.InvalidArgumentf("elements of type %v cannot be compared", x.DType())
