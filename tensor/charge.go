@@ -29,6 +29,11 @@ func (p *paid) end() {
 	}
 }
 
+// headers is the memory of a tensor that is not its elements, in bytes: the Buffer, the header in
+// an element of a queue or dataset, its shape, and the charge with its cleanup function. It is most
+// of what a scalar takes.
+const headers = 256
+
 // chargeAny implements membudget.ChargeTensor.
 func chargeAny(t any, a *membudget.Account) *membudget.Account {
 	return t.(*Tensor).charge(a) //nolint:forcetypeassert // see membudget
@@ -44,6 +49,7 @@ func (t *Tensor) charge(a *membudget.Account) *membudget.Account {
 	if n == 0 {
 		return nil
 	}
+	n += headers
 	made, over := a.Charge(n)
 	if over != nil {
 		return over

@@ -47,8 +47,8 @@ func TestChargeOfStrings(t *testing.T) {
 	a := membudget.NewAccount(nil, "step", "", 0, nil)
 	func() {
 		s := Vector("abc", "defgh")
-		if over := s.charge(a); over != nil || a.Used() != 2*16+8 {
-			t.Errorf("%d bytes are charged, want 40", a.Used())
+		if over := s.charge(a); over != nil || a.Used() != 2*16+8+headers {
+			t.Errorf("%d bytes are charged, want %d", a.Used(), 40+headers)
 		}
 		runtime.KeepAlive(s)
 	}()

@@ -113,7 +113,7 @@ func (it *cacheIterator) next(r *run) (element, error) {
 	if it.input == nil && !it.full {
 		if it.all, it.full = it.d.get(); !it.full {
 			var err error
-			if it.input, err = it.d.input.iterate(r); err != nil {
+			if it.input, err = open(r, it.d.input); err != nil {
 				return nil, err
 			}
 		}
@@ -140,7 +140,7 @@ func (it *cacheIterator) state(a *archive) {
 	a.bool(&it.full)
 	a.int(&it.i)
 	a.elements(&it.all)
-	a.iterator(&it.input, func() (iterator, error) { return it.d.input.iterate(a.run) })
+	a.iterator(&it.input, func() (iterator, error) { return open(a.run, it.d.input) })
 	if a.loading && it.full {
 		it.d.put(it.all)
 	}

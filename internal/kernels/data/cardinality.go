@@ -57,7 +57,7 @@ func countAll(r *run, d dataset) {
 
 // count returns the sum of the sizes of a flat map's datasets.
 func (d *interleaveDataset) count(r *run) (sum int64, err error) {
-	it, err := d.input.iterate(r)
+	it, err := open(r, d.input)
 	if err != nil {
 		return 0, err
 	}

@@ -40,7 +40,7 @@ func (d *concatenateDataset) cardinality() int64 {
 }
 
 func (d *concatenateDataset) iterate(r *run) (iterator, error) {
-	first, err := d.parts[0].iterate(r)
+	first, err := open(r, d.parts[0])
 	return &concatenateIterator{d: d, input: first}, err
 }
 
@@ -56,7 +56,7 @@ func (it *concatenateIterator) next(r *run) (element, error) {
 		if !errors.Is(err, errEnd) || it.i == 1 {
 			return e, err
 		}
-		second, err := it.d.parts[1].iterate(r)
+		second, err := open(r, it.d.parts[1])
 		if err != nil {
 			return nil, err
 		}
@@ -66,5 +66,5 @@ func (it *concatenateIterator) next(r *run) (element, error) {
 
 func (it *concatenateIterator) state(a *archive) {
 	a.int(&it.i)
-	a.iterator(&it.input, func() (iterator, error) { return it.d.parts[min(max(it.i, 0), 1)].iterate(a.run) })
+	a.iterator(&it.input, func() (iterator, error) { return open(a.run, it.d.parts[min(max(it.i, 0), 1)]) })
 }

@@ -66,11 +66,11 @@ func (d *directedDataset) cardinality() int64 {
 func (d *directedDataset) iterate(r *run) (iterator, error) {
 	it := &directedIterator{d: d, inputs: membudget.Make[iterator](len(d.inputs))}
 	var err error
-	if it.selector, err = d.selector.iterate(r); err != nil {
+	if it.selector, err = open(r, d.selector); err != nil {
 		return nil, err
 	}
 	for i, in := range d.inputs {
-		if it.inputs[i], err = in.iterate(r); err != nil {
+		if it.inputs[i], err = open(r, in); err != nil {
 			return nil, err
 		}
 	}
@@ -137,6 +137,6 @@ func (it *directedIterator) state(a *archive) {
 	a.bool(&it.exhausted)
 	it.selector.state(a)
 	for i := range it.inputs {
-		a.iterator(&it.inputs[i], func() (iterator, error) { return it.d.inputs[i].iterate(a.run) })
+		a.iterator(&it.inputs[i], func() (iterator, error) { return open(a.run, it.d.inputs[i]) })
 	}
 }

@@ -78,7 +78,7 @@ func (d *fastestDataset) iterate(r *run) (iterator, error) {
 	it := &fastestIterator{d: d, inputs: membudget.Make[iterator](len(d.inputs)), times: membudget.Make[time.Duration](len(d.inputs)), chosen: noChoice}
 	for i, in := range d.inputs {
 		var err error
-		if it.inputs[i], err = in.iterate(r); err != nil {
+		if it.inputs[i], err = open(r, in); err != nil {
 			return nil, err
 		}
 	}

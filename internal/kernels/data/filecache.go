@@ -42,7 +42,7 @@ func (d *fileCacheDataset) iterate(r *run) (iterator, error) {
 		return it, nil
 	}
 	var err error
-	it.input, err = d.input.iterate(r)
+	it.input, err = open(r, d.input)
 	return it, err
 }
 
@@ -205,7 +205,7 @@ func (it *fileCacheIterator) state(a *archive) {
 	a.int(&it.i)
 	a.int(&it.shard)
 	a.bool(&it.finished)
-	a.iterator(&it.input, func() (iterator, error) { return it.d.input.iterate(a.run) })
+	a.iterator(&it.input, func() (iterator, error) { return open(a.run, it.d.input) })
 	if it.i < 0 || it.shard < 0 || it.shard > it.i {
 		a.fail(status.InvalidArgumentf("the saved state of the iterator has an invalid index or shard: %d, %d", it.i, it.shard))
 	}

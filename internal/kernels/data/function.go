@@ -102,7 +102,7 @@ func (f *captured) iterate(r *run, e element) (iterator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.iterate(r)
+	return open(r, d)
 }
 
 func (f *captured) dataset(r *run, e element) (dataset, error) {

@@ -156,7 +156,7 @@ func (it *groupsIterator) open(r *run) (iterator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return made.iterate(r)
+	return open(r, made)
 }
 
 func (it *groupsIterator) state(a *archive) {

@@ -29,14 +29,18 @@ func atIndex(r *run, d dataset, i int64) (element, error) {
 		return nil, status.OutOfRangef("Index out of range [0, %d):%d", n, i)
 	}
 	if d, ok := d.(indexed); ok {
-		return d.at(r, i)
+		e, err := d.at(r, i)
+		if err != nil {
+			return nil, err
+		}
+		return r.charge(e)
 	}
 	return elementByIterating(r, d, i)
 }
 
 // elementByIterating returns element i of a dataset by iterating over the preceding ones.
 func elementByIterating(r *run, d dataset, i int64) (element, error) {
-	it, err := d.iterate(r)
+	it, err := open(r, d)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +109,7 @@ func iterating(f func(n *node, ctx *kernel.Context, r *run) error) kernel.New {
 
 // each calls f with each element of a dataset until the end or an error. f takes over the elements.
 func each(r *run, d dataset, f func(element) error) error {
-	it, err := d.iterate(r)
+	it, err := open(r, d)
 	if err != nil {
 		return err
 	}

@@ -137,7 +137,7 @@ func (it *Iterator) reset(ctx *kernel.Context, t *tensor.Tensor) error {
 	}
 	it.unordered = allowsAnyOrder(options)
 	r := it.renew(ctx)
-	at, err := d.iterate(r)
+	at, err := open(r, d)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (it *Iterator) restore(ctx *kernel.Context, functions kernel.Functions, v t
 	if err != nil {
 		return err
 	}
-	at, err := it.data.iterate(r)
+	at, err := open(r, it.data)
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func (m *MultiDeviceIterator) begin(ctx *kernel.Context, d dataset, maxBuffered 
 		shards:    membudget.Make[shardQueue](m.devices), changed: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	var err error
-	if at.from, err = d.iterate(at.request(ctx)); err != nil {
+	if at.from, err = open(at.request(ctx), d); err != nil {
 		cancel()
 		at.cleanups.run()
 		return 0, err

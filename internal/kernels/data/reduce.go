@@ -26,7 +26,7 @@ func single(n *node, ctx *kernel.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	it, err := d.iterate(r)
+	it, err := open(r, d)
 	if err != nil {
 		return err
 	}

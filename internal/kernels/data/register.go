@@ -204,7 +204,7 @@ func (p *polls) check(r *run) error {
 }
 
 func (s *stage) begin(r *run) (source, error) {
-	it, err := s.input.iterate(r)
+	it, err := open(r, s.input)
 	return source{input: it}, err
 }
 

@@ -40,7 +40,7 @@ func (d *repeatDataset) iterate(r *run) (iterator, error) {
 	// The state includes that of the first round, which may have drawn seeds before its first
 	// element.
 	if d.n != 0 {
-		it.input, err = d.input.iterate(r)
+		it.input, err = open(r, d.input)
 	}
 	return it, err
 }
@@ -60,7 +60,7 @@ func (it *repeatIterator) next(r *run) (element, error) {
 		}
 		if it.input == nil {
 			var err error
-			if it.input, err = it.d.input.iterate(r); err != nil {
+			if it.input, err = open(r, it.d.input); err != nil {
 				return nil, err
 			}
 		}
@@ -81,5 +81,5 @@ func (it *repeatIterator) next(r *run) (element, error) {
 func (it *repeatIterator) state(a *archive) {
 	a.int(&it.i)
 	a.bool(&it.gotElement)
-	a.iterator(&it.input, func() (iterator, error) { return it.d.input.iterate(a.run) })
+	a.iterator(&it.input, func() (iterator, error) { return open(a.run, it.d.input) })
 }

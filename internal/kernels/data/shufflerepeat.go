@@ -86,7 +86,7 @@ func (it *shuffleAndRepeatIterator) fill(r *run) error {
 	for it.n < it.d.size && (it.input != nil || it.d.n < 0 || it.started < it.d.n) && (it.n == 0 || len(it.rounds) <= maxRounds) {
 		if it.input == nil {
 			var err error
-			if it.input, err = it.d.input.iterate(r); err != nil {
+			if it.input, err = open(r, it.d.input); err != nil {
 				return err
 			}
 			if it.started == 0 {
@@ -132,5 +132,5 @@ func (it *shuffleAndRepeatIterator) state(a *archive) {
 			it.n += int64(len(it.rounds[i]))
 		}
 	}
-	a.iterator(&it.input, func() (iterator, error) { return it.d.input.iterate(a.run) })
+	a.iterator(&it.input, func() (iterator, error) { return open(a.run, it.d.input) })
 }

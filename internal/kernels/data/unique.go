@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -32,14 +33,15 @@ func (d *uniqueDataset) cardinality() int64 { return unknown }
 
 func (d *uniqueDataset) iterate(r *run) (iterator, error) {
 	src, err := d.begin(r)
-	return &uniqueIterator{source: src, seen: map[string]bool{}}, err
+	return &uniqueIterator{source: src, seen: map[string]bool{}, paid: membudget.NewHolding()}, err
 }
 
 type uniqueIterator struct {
 	source
-	seen  map[string]bool // keys are contents
-	all   []element       // elements returned
-	meter membudget.Meter // of seen
+	seen  map[string]bool    // keys are contents
+	all   []element          // elements returned
+	meter membudget.Meter    // of seen
+	paid  *membudget.Holding // the same
 }
 
 func (it *uniqueIterator) next(r *run) (element, error) {
@@ -50,6 +52,10 @@ func (it *uniqueIterator) next(r *run) (element, error) {
 		}
 		if key := contents(&e[0]); !it.seen[key] {
 			it.meter.MustTakeEntry(len(key))
+			if err := resource.Hold(it.paid, resource.Account(r.ctx), int64(len(key))+keySize); err != nil {
+				e.release()
+				return nil, err
+			}
 			it.seen[key] = true
 			it.all = membudget.Append(it.all, e.retain())
 			return e, nil
@@ -57,6 +63,9 @@ func (it *uniqueIterator) next(r *run) (element, error) {
 		e.release()
 	}
 }
+
+// keySize is the memory of an entry of seen without the text of its key, in bytes.
+const keySize = 64
 
 // contents returns a string that is equal for two tensors of one type if and only if they are
 // equal.

@@ -95,7 +95,7 @@ func (d *weightedFlatMapDataset) iterate(r *run) (iterator, error) {
 	it := &weightedFlatMapIterator{d: d, inputs: membudget.Make[iterator](len(d.inputs))}
 	for i, in := range d.inputs {
 		var err error
-		if it.inputs[i], err = in.iterate(r); err != nil {
+		if it.inputs[i], err = open(r, in); err != nil {
 			return nil, err
 		}
 	}

@@ -128,6 +128,8 @@ func (it *windowIterator) read(r *run, keep bool) error {
 		it.exhausted = true
 	case r.cancelled() != nil:
 		return r.cancelled()
+	case status.CodeOf(err) == status.ResourceExhausted:
+		return err // there would be none for the other elements, either
 	case keep:
 		it.buffer = membudget.Append(it.buffer, slot{e, err})
 	default:

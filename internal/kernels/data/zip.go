@@ -56,7 +56,7 @@ func (d *zipDataset) iterate(r *run) (iterator, error) {
 	it := &zipIterator{inputs: membudget.Make[iterator](len(d.inputs))}
 	for i, input := range d.inputs {
 		var err error
-		if it.inputs[i], err = input.iterate(r); err != nil {
+		if it.inputs[i], err = open(r, input); err != nil {
 			return nil, err
 		}
 	}

@@ -83,7 +83,7 @@ func TestGradientsAreNotChanged(t *testing.T) {
 // The account of a step pays for the memory of a sum. A gradient that it cannot pay leaves the sum
 // as it was.
 func TestAccountOfSum(t *testing.T) {
-	session := membudget.NewAccount(nil, "session", "--max-session-memory", 600, nil)
+	session := membudget.NewAccount(nil, "session", "--max-session-memory", 1400, nil)
 	step := membudget.NewAccount(session, "step", "--max-step-memory", 0, nil)
 	s := &sparseSum[float32]{shape: tensor.MakePartial(-1, 2)}
 	add := func(first, n int64) error {

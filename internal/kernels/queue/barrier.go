@@ -4,8 +4,9 @@ import (
 	"context"
 	"math"
 
-	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/opkit/waitqueue"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -31,6 +32,7 @@ type Barrier struct {
 // partial is an incomplete element.
 type partial struct {
 	index      int64
+	key        tensor.Tensor
 	components element
 	missing    int
 }
@@ -48,8 +50,8 @@ func newBarrier(name string, types []tensor.DType, shapes []tensor.PartialShape)
 }
 
 // insert adds one component, the rows of values, to the elements of the given keys. After an error,
-// the keys before the failing one remain inserted.
-func (b *Barrier) insert(keys []string, component int, values *tensor.Tensor) (err error) {
+// the keys before the failing one remain inserted. The account pays for what the barrier holds.
+func (b *Barrier) insert(a *membudget.Account, keys []string, component int, values *tensor.Tensor) (err error) {
 	b.Change(func() {
 		if b.closed && (b.cancelled || len(keys) > 0 && len(b.incomplete) == 0) {
 			err = status.Cancelledf("Barrier %s is closed.  Pending enqueues cancelled: %d.  Number of new insertions: %d.  "+
@@ -58,7 +60,7 @@ func (b *Barrier) insert(keys []string, component int, values *tensor.Tensor) (e
 		}
 		known := len(b.incomplete) + b.ready.len()
 		for i, key := range keys {
-			if err = b.insertOne(key, component, values, i); err != nil {
+			if err = b.insertOne(a, key, component, values, i); err != nil {
 				break
 			}
 		}
@@ -76,7 +78,7 @@ func bit(b bool) int {
 	return 0
 }
 
-func (b *Barrier) insertOne(key string, component int, values *tensor.Tensor, i int) error {
+func (b *Barrier) insertOne(a *membudget.Account, key string, component int, values *tensor.Tensor, i int) error {
 	p := b.incomplete[key]
 	switch {
 	case p == nil && b.closed:
@@ -85,19 +87,23 @@ func (b *Barrier) insertOne(key string, component int, values *tensor.Tensor, i 
 	case p != nil && p.components[component].Initialized():
 		return status.InvalidArgumentf("Key %s already has a value for component %d in barrier %s", key, component, b.name)
 	}
-	value, err := stacking.Row(values, i)
+	value, err := paidRow(a, values, i)
 	if err != nil {
 		return err
 	}
 	if p == nil {
 		//sizedmake:ok components of an element
-		p = &partial{index: b.next, components: make(element, len(b.types)), missing: len(b.types)}
+		p = &partial{index: b.next, key: tensor.Scalar(key), components: make(element, len(b.types)), missing: len(b.types)}
+		if err := resource.Charge(a, &p.key); err != nil {
+			value.Release()
+			return err
+		}
 		b.incomplete[key] = p
 	}
 	p.components[component] = value
 	if p.missing--; p.missing == 0 {
 		delete(b.incomplete, key)
-		b.ready.push(append(element{tensor.Scalar(p.index), tensor.Scalar(key)}, p.components...))
+		b.ready.push(append(element{tensor.Scalar(p.index), p.key}, p.components...))
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func mustInsert(t *testing.T, b *Barrier, component int, keys ...string) {
 	t.Helper()
 	values, err := tensor.Zeros(tensor.Int32, tensor.Shape{int64(len(keys))})
 	if err == nil {
-		err = b.insert(keys, component, &values)
+		err = b.insert(nil, keys, component, &values)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -134,7 +134,7 @@ func newInsertMany(c *kernel.Construction) (kernel.Kernel, error) {
 		if err := b.checkInsertion(keys, component, values); err != nil {
 			return err
 		}
-		return b.insert(tensor.Values[string](keys), component, values)
+		return b.insert(resource.Account(ctx), tensor.Values[string](keys), component, values)
 	}), nil
 }
 

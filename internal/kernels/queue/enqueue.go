@@ -118,9 +118,19 @@ func rowsOf(ctx *kernel.Context, q *Queue, i int) (element, error) {
 	e := make(element, len(q.types))
 	for c := range e {
 		var err error
-		if e[c], err = stacking.Row(ctx.Input(1+c), i); err != nil {
+		if e[c], err = paidRow(resource.Account(ctx), ctx.Input(1+c), i); err != nil {
+			e.release()
 			return nil, err
 		}
 	}
 	return e, nil
+}
+
+// paidRow returns row i of a tensor, for which an account pays.
+func paidRow(a *membudget.Account, t *tensor.Tensor, i int) (tensor.Tensor, error) {
+	row, err := stacking.Row(t, i)
+	if err == nil {
+		err = resource.Charge(a, &row)
+	}
+	return row, err
 }

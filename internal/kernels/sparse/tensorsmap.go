@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
@@ -49,8 +50,9 @@ type tensorsMap struct {
 
 	mu    sync.Mutex // guards the fields below
 	next  int64
-	held  map[int64]*coo  // the map owns the values
-	meter membudget.Meter // of held
+	held  map[int64]*coo     // the map owns the values
+	meter membudget.Meter    // of held
+	paid  *membudget.Holding // what is held, less the values
 }
 
 // TypeName implements kernel.Resource.
@@ -66,7 +68,7 @@ func withMap(f func(*kernel.Context, *tensorsMap) error) kernel.New {
 		}
 		return kernel.Func(func(ctx *kernel.Context) error {
 			m, err := kernel.LookupOrCreateResource(ctx.Device.Resources, container, name, func() (*tensorsMap, error) {
-				return &tensorsMap{name: name, held: map[int64]*coo{}}, nil
+				return &tensorsMap{name: name, held: map[int64]*coo{}, paid: membudget.NewHolding()}, nil
 			})
 			if err != nil {
 				return err
@@ -76,15 +78,29 @@ func withMap(f func(*kernel.Context, *tensorsMap) error) kernel.New {
 	}
 }
 
-// add stores s and returns its handle. It takes ownership of the values.
-func (m *tensorsMap) add(s *coo) int64 {
+// add stores s, for which an account pays, and returns its handle. It takes ownership of the
+// values.
+func (m *tensorsMap) add(a *membudget.Account, s *coo) (int64, error) {
+	if err := resource.Charge(a, s.values); err != nil {
+		return 0, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.meter.MustTakeEntry(0)
+	if err := resource.Hold(m.paid, a, s.partsSize()); err != nil {
+		s.values.Release()
+		return 0, err
+	}
 	m.held[m.next] = s
 	m.next++
-	return m.next - 1
+	return m.next - 1, nil
 }
+
+// partsSize returns the memory of an entry in bytes, less the values.
+func (s *coo) partsSize() int64 { return int64(8*(len(s.ix)+len(s.shape))) + entrySize }
+
+// entrySize is the memory of an entry of the map without the parts of the tensor, in bytes.
+const entrySize = 256
 
 // take removes and returns the tensors with the given handles. If a handle is missing, the tensors
 // before it are lost.
@@ -97,6 +113,7 @@ func (m *tensorsMap) take(handles []int64) (all []*coo, err error) {
 			return all, status.InvalidArgumentf("Unable to find SparseTensor: %d in map: %s", h, m.name)
 		}
 		delete(m.held, h)
+		m.paid.Shrink(s.partsSize())
 		all = membudget.Append(all, s)
 	}
 	return all, nil
@@ -111,8 +128,12 @@ func addOne(ctx *kernel.Context, m *tensorsMap) error {
 		return err
 	}
 	values := s.values.Retain()
-	ctx.SetOutput(0, tensor.Scalar(m.add(&coo{ix: slices.Clone(s.ix), values: &values, shape: slices.Clone(s.shape), n: s.n, rank: s.rank})))
-	return nil
+	handle, err := m.add(resource.Account(ctx),
+		&coo{ix: slices.Clone(s.ix), values: &values, shape: slices.Clone(s.shape), n: s.n, rank: s.rank})
+	if err == nil {
+		ctx.SetOutput(0, tensor.Scalar(handle))
+	}
+	return err
 }
 
 func addMany(ctx *kernel.Context, m *tensorsMap) error {
@@ -142,7 +163,9 @@ func addMany(ctx *kernel.Context, m *tensorsMap) error {
 	for _, empty := range []bool{false, true} {
 		for i, row := range rows {
 			if (row.n == 0) == empty {
-				handles[i] = m.add(row)
+				if handles[i], err = m.add(resource.Account(ctx), row); err != nil {
+					return err
+				}
 			}
 		}
 	}

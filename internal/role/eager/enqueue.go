@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/status"
@@ -95,6 +96,9 @@ func (c *Context) sendTensor(p *pb.SendTensorOp) error {
 		if err == nil && hasForeignDataset(&v) {
 			v.Release()
 			err = status.InvalidArgumentf("Unable to parse tensor proto")
+		}
+		if err == nil {
+			err = resource.Charge(c.scope.Account(), &v)
 		}
 		if err != nil {
 			for i := range values {

@@ -10,6 +10,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/runtime/collective"
 	"github.com/weft-ml/weft/internal/runtime/rendezvous"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -82,7 +83,7 @@ func (s *Scope) Update(server *pb.ServerDef, devices []*pb.DeviceAttributes) err
 	if fresh.task != old.task {
 		return status.InvalidArgumentf("the task %v cannot become %v in the same context", old.task, fresh.task)
 	}
-	fresh.scope, fresh.devices, fresh.private = s, old.devices, old.private
+	fresh.scope, fresh.devices, fresh.private, fresh.account = s, old.devices, old.private, old.account
 	s.worker.mu.Lock()
 	alive := s.worker.sessions[old.handle] == old
 	if alive {
@@ -119,6 +120,9 @@ func (s *Scope) Has(task cluster.Task) bool { return s.current().admits(task) }
 // Remote returns the incarnations of the devices of other tasks, by full name. The map must not be
 // modified.
 func (s *Scope) Remote() map[string]uint64 { return s.current().shared }
+
+// Account returns what pays for the memory of the scope; nil for none.
+func (s *Scope) Account() *membudget.Account { return s.current().account }
 
 // Peer returns another task of the cluster.
 func (s *Scope) Peer(task string) (Peer, error) {
@@ -158,6 +162,7 @@ func (s *Scope) Begin(ctx context.Context, step int64, leader string) (*Run, err
 	v := &r.view
 	v.ID, v.Context, v.Rendezvous, v.Resources, v.Session = step, &r.ctx, &r.run, &r.local, r.session.handle
 	v.NewRendezvous = rendezvous.NewForStep
+	v.Account = s.worker.Quota.StepAccount(r.session.account)
 	if r.session.peers != nil {
 		c := &collective.Step{
 			Manager: r.worker.Collectives, ID: step, Self: r.session.task.String(), Leader: leader, Buffers: &r.step.buffers,

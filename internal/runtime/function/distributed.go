@@ -94,7 +94,7 @@ func (c *distributedCall) run() {
 	parent := c.ctx.Step
 	c.step = kernel.Step{
 		ID: parent.ID, Context: ctx, Cancel: c.fail, Rendezvous: c.exchange, Resources: parent.Resources, Session: parent.Session,
-		Collectives: parent.Collectives, NewRendezvous: parent.NewRendezvous,
+		Account: parent.Account, Collectives: parent.Collectives, NewRendezvous: parent.NewRendezvous,
 	}
 	c.stop = context.AfterFunc(ctx, func() { c.exchange.Fail(status.FromContext(ctx, "running "+c.fn.Name)) })
 	c.pending = len(c.locals) + len(c.remotes) + 1

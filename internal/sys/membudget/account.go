@@ -57,24 +57,39 @@ func (a *Account) Limit() (bytes int64, flag string) { return a.limit.Load(), a.
 
 // Fits returns the first account from a upwards that n bytes more would take over its limit, or nil
 // if there is none. It charges nothing.
-func (a *Account) Fits(n int64) *Account {
+func (a *Account) Fits(n int64) *Account { return a.must(n, (*Account).fits) }
+
+func (a *Account) fits(n int64) *Account {
 	for at := a; at != nil; at = at.parent {
 		if limit := at.limit.Load(); limit > 0 && at.used.Load()+n > limit {
-			at.refuse()
 			return at
 		}
 	}
 	return nil
 }
 
+// must calls try, which returns the account that would exceed its limit. If there is one, it tries
+// again without garbage.
+func (a *Account) must(n int64, try func(*Account, int64) *Account) *Account {
+	over := try(a, n)
+	if over == nil {
+		return nil
+	}
+	if over = garbage.settle(func() *Account { return try(a, n) }); over != nil && over.over != nil {
+		over.over()
+	}
+	return over
+}
+
 // charge adds n bytes. If an account would exceed its limit, it charges none and returns that one.
-func (a *Account) charge(n int64) *Account {
+func (a *Account) charge(n int64) *Account { return a.must(n, (*Account).add) }
+
+func (a *Account) add(n int64) *Account {
 	for at := a; at != nil; at = at.parent {
 		if used, limit := at.used.Add(n), at.limit.Load(); limit > 0 && used > limit {
 			for undo := a; undo != at.parent; undo = undo.parent {
 				undo.used.Add(-n)
 			}
-			at.refuse()
 			return at
 		}
 	}
@@ -86,12 +101,6 @@ func (a *Account) charge(n int64) *Account {
 func (a *Account) Message(n int64) string {
 	return fmt.Sprintf("OOM when allocating %d bytes: the memory of a %s is limited to %d MiB (%s). %d MiB are in use.",
 		n, a.name, a.limit.Load()>>20, a.flag, a.used.Load()>>20)
-}
-
-func (a *Account) refuse() {
-	if a.over != nil {
-		a.over()
-	}
 }
 
 // ChargeTensor charges the memory of a *tensor.Tensor to an account, unless an account pays for it
@@ -107,8 +116,7 @@ type Charge struct {
 }
 
 // Charge charges n bytes to a, which is not nil, and to the accounts above it. If one of them would
-// exceed its limit, it returns that one, and nothing is
-// charged.
+// exceed its limit, it returns that one, and nothing is charged.
 func (a *Account) Charge(n int64) (*Charge, *Account) {
 	if over := a.charge(n); over != nil {
 		return nil, over

@@ -199,7 +199,7 @@ make = BoostedTreesCreateQuantileStreamResource(h, eps, one)
 y = BoostedTreesQuantileStreamResourceAddSummaries(h, e, ^make) num_features=1
 `),
 	grows("unique", 1, consecutive(200<<20)+"y = Unique(k)\n"),
-	grows("unique-strings", 1, consecutive(32<<20)+"y = Unique(ks)\n"),
+	grows("unique-strings", 1, consecutive(48<<20)+"y = Unique(ks)\n"),
 	grows("sparse-sets", 1, consecutive(60<<20)+`
 one = Const() value=int32[2]{1, 62914560}
 m = Reshape(k, one)
