@@ -3,6 +3,7 @@ package data
 import (
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -35,6 +36,9 @@ type CSV struct {
 	// Classes are the texts of labels that mean 0, 1 …. If it is nil and a label is not a number,
 	// it becomes the sorted list of all texts.
 	Classes []string
+	// Unlabeled reads lines without labels, for predictions: the column of the labels may be
+	// missing or empty, and [Table] has none.
+	Unlabeled bool
 	// Names are the names of the columns of a file without a header.
 	Names []string
 	Comma rune // separates fields; ',' if 0
@@ -50,6 +54,10 @@ type Table struct {
 	Features [][]float32         // one row for each line
 	Numbers  []float32           // labels that are numbers; nil if there are classes
 	Labels   []int32             // labels that are classes; nil if they are numbers
+	Dropped  int                 // number of lines that were left out
+	// Options read other files as this one was read: with the same features, texts, means and
+	// classes.
+	Options CSV
 }
 
 // ReadCSV reads a file of lines of fields. The first line has the names of the columns unless Names
@@ -90,21 +98,14 @@ func parseCSV(in io.Reader, o CSV) (*Table, error) {
 			return nil, status.Errorf(status.InvalidArgument, "data: %w", err)
 		}
 	}
-	names = slices.Clone(names)
-	label, features, err := o.columns(names)
+	t, err := o.reader(slices.Clone(names))
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{Classes: o.Classes}
-	encoder, err := o.encoder(names, features)
-	if err != nil {
-		return nil, err
-	}
-	var texts []string
 	for {
 		fields, err := r.Read()
 		if errors.Is(err, io.EOF) {
-			break
+			return t.finish()
 		}
 		if err != nil {
 			return nil, status.Errorf(status.InvalidArgument, "data: %w", err)
@@ -113,42 +114,109 @@ func parseCSV(in io.Reader, o CSV) (*Table, error) {
 		if len(fields) != len(names) {
 			return nil, status.InvalidArgumentf("data: line %d has %d fields, want %d", line, len(fields), len(names))
 		}
-		for i := range fields {
-			fields[i] = strings.TrimSpace(fields[i])
-		}
-		if o.Missing == MissingDrops && slices.ContainsFunc(features, func(c int) bool { return isMissing(fields[c]) }) {
-			continue
-		}
-		if isMissing(fields[label]) && !slices.Contains(o.Classes, fields[label]) {
-			if o.Missing == MissingFails {
-				return nil, status.InvalidArgumentf("data: line %d, column %q: the label is missing (%q); set CSV.Missing to leave such lines out",
-					line, names[label], fields[label])
-			}
-			continue
-		}
-		row := make([]float32, len(features))
-		for i, c := range features {
-			if encoder.has(i) {
-				encoder.add(i, fields[c])
-			} else if row[i], err = o.number(fields[c], line, names[c]); err != nil {
-				return nil, err
-			}
-		}
-		t.Features = append(t.Features, row)
-		texts = append(texts, fields[label])
-	}
-	if len(texts) == 0 {
-		return nil, status.InvalidArgumentf("data: the file has no lines of data")
-	}
-	if o.Missing == MissingMean {
-		if err := encoder.fill(t, o.Means); err != nil {
+		if err := t.add(fields, line); err != nil {
 			return nil, err
 		}
 	}
-	if err := encoder.encode(t); err != nil {
+}
+
+// tableReader makes a table of lines.
+type tableReader struct {
+	*CSV
+	names     []string // of the columns
+	label     int      // index of the column; -1 for none
+	features  []int    // indices of the columns
+	encoder   *oneHot
+	table     *Table
+	labels    []string
+	unlabeled int // number of lines that were left out because of the label
+}
+
+func (o *CSV) reader(names []string) (*tableReader, error) {
+	label, features, err := o.columns(names)
+	if err != nil {
 		return nil, err
 	}
-	return t, t.setLabels(texts)
+	encoder, err := o.encoder(names, features)
+	return &tableReader{
+		CSV: o, names: names, label: label, features: features, encoder: encoder, table: &Table{Classes: o.Classes},
+	}, err
+}
+
+// add adds the fields of a line. The line 0 is in no file.
+func (r *tableReader) add(fields []string, line int) error {
+	for i := range fields {
+		fields[i] = strings.TrimSpace(fields[i])
+	}
+	if r.Missing == MissingDrops && slices.ContainsFunc(r.features, func(c int) bool { return isMissing(fields[c]) }) {
+		r.table.Dropped++
+		return nil
+	}
+	if r.label >= 0 && isMissing(fields[r.label]) && !slices.Contains(r.Classes, fields[r.label]) {
+		if r.Missing == MissingFails {
+			return status.InvalidArgumentf("data: %s: the label is missing (%q); set CSV.Missing to leave such lines out, "+
+				"or CSV.Unlabeled for lines to predict", place(line, r.names[r.label]), fields[r.label])
+		}
+		r.table.Dropped++
+		r.unlabeled++
+		return nil
+	}
+	row := make([]float32, len(r.features))
+	for i, c := range r.features {
+		if r.encoder.has(i) {
+			r.encoder.add(i, fields[c])
+			continue
+		}
+		var err error
+		if row[i], err = r.number(fields[c], line, r.names[c]); err != nil {
+			return err
+		}
+	}
+	r.table.Features = append(r.table.Features, row)
+	if r.label >= 0 {
+		r.labels = append(r.labels, fields[r.label])
+	}
+	return nil
+}
+
+// finish returns the table.
+func (r *tableReader) finish() (*Table, error) {
+	t := r.table
+	switch {
+	case len(t.Features) == 0 && t.Dropped > 0:
+		return nil, status.InvalidArgumentf("data: the file has no lines of data with all that is needed: %d lack a feature, %d the label "+
+			"(set CSV.Unlabeled for lines to predict)", t.Dropped-r.unlabeled, r.unlabeled)
+	case len(t.Features) == 0:
+		return nil, status.InvalidArgumentf("data: the file has no lines of data")
+	}
+	if r.Missing == MissingMean {
+		if err := r.encoder.fill(t, r.Means); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.encoder.encode(t); err != nil {
+		return nil, err
+	}
+	if r.label >= 0 {
+		if err := t.setLabels(r.labels); err != nil {
+			return nil, err
+		}
+	}
+	t.Options = *r.CSV
+	o := &t.Options
+	o.Features, o.Ignore, o.Texts, o.Means, o.Classes = r.encoder.names, nil, t.Texts, t.Means, t.Classes
+	if r.label >= 0 {
+		o.Label = r.names[r.label]
+	}
+	return t, nil
+}
+
+// place names a column of a line, or of a row that is in no file.
+func place(line int, column string) string {
+	if line == 0 {
+		return fmt.Sprintf("column %q", column)
+	}
+	return fmt.Sprintf("line %d, column %q", line, column)
 }
 
 // columns returns the positions of the label and of the features.
@@ -160,7 +228,10 @@ func (o *CSV) columns(names []string) (label int, features []int, err error) {
 		return 0, status.InvalidArgumentf("data: there is no column %q; there are %q", name, names)
 	}
 	label = len(names) - 1
-	if o.Label != "" {
+	switch {
+	case o.Unlabeled:
+		label = -1
+	case o.Label != "":
 		if label, err = find(o.Label); err != nil {
 			return 0, nil, err
 		}
@@ -182,7 +253,8 @@ func (o *CSV) columns(names []string) (label int, features []int, err error) {
 		}
 	}
 	for i, name := range names {
-		if o.Features == nil && i != label && !slices.Contains(o.Ignore, name) {
+		isLabel := i == label || o.Unlabeled && name == o.Label
+		if o.Features == nil && !isLabel && !slices.Contains(o.Ignore, name) {
 			features = append(features, i)
 		}
 	}
@@ -218,13 +290,16 @@ func (t *Table) setLabels(texts []string) error {
 }
 
 // Dataset returns the rows: features, a float32 vector, and labels, an int32 scalar for classes and
-// a float32 scalar for numbers.
+// a float32 scalar for numbers. Rows without labels have the features alone.
 func (t *Table) Dataset() *Dataset {
-	var labels any = t.Numbers
-	if t.Labels != nil {
-		labels = t.Labels
+	columns := []any{t.Features}
+	switch {
+	case t.Labels != nil:
+		columns = append(columns, t.Labels)
+	case t.Numbers != nil:
+		columns = append(columns, t.Numbers)
 	}
-	d, err := FromSlices(t.Features, labels)
+	d, err := FromSlices(columns...)
 	if err != nil { // a table that the program has changed
 		spec := []Spec{{tensor.Float32, tensor.MakePartial(-1)}, {tensor.Float32, tensor.MakePartial()}}
 		return New(spec, unknown, failing(err))

@@ -21,7 +21,8 @@ const maxPixels = 64 << 20
 // ImageFolder returns the images of a folder with one subfolder for each class: PNG and JPEG files,
 // scaled to the given size. Elements are a float32 tensor [height, width, 3] of values from 0 to
 // 255, and the class as an int32 scalar. It also returns the classes, the sorted names of the
-// subfolders. Images are decoded on up to workers goroutines.
+// subfolders. Images are decoded on up to workers goroutines, in each epoch; [Dataset.Cache] keeps
+// them in memory. They are in the order of the classes: shuffle all of them.
 func ImageFolder(dir string, height, width, workers int) (d *Dataset, classes []string, err error) {
 	if height < 1 || width < 1 {
 		return nil, nil, status.InvalidArgumentf("data: images of %d x %d pixels", height, width)
@@ -62,13 +63,14 @@ func ImageFolder(dir string, height, width, workers int) (d *Dataset, classes []
 		})
 	spec := []Spec{{tensor.Float32, tensor.MakePartial(int64(height), int64(width), 3)}, {tensor.Int32, tensor.MakePartial()}}
 	return names.Map(workers, spec, func(e Element) (Element, error) {
-		pixels, err := readImage(tensor.Value[string](&e[0]), height, width)
+		pixels, err := ReadImage(tensor.Value[string](&e[0]), height, width)
 		return Element{pixels, e[1]}, err
 	}), classes, nil
 }
 
-// readImage reads and scales an image.
-func readImage(path string, height, width int) (tensor.Tensor, error) {
+// ReadImage reads a PNG or JPEG file and scales it to a size, as [ImageFolder] does: a float32
+// tensor [height, width, 3] of values from 0 to 255.
+func ReadImage(path string, height, width int) (tensor.Tensor, error) {
 	f, err := fileio.Files{}.Open(path)
 	if err != nil {
 		return tensor.Tensor{}, fileError(path, err)

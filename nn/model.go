@@ -221,11 +221,29 @@ func (m *Model) start(ctx context.Context, c *Context) (*running, error) {
 // Evaluate returns the mean loss ("loss") and the metrics by name over a data set, in this process.
 func (m *Model) Evaluate(ctx context.Context, data train.Dataset) (map[string]float64, error) {
 	line := callsite.Find()
-	values, err := m.evaluate(ctx, data)
+	loss, totals, err := m.evaluate(ctx, data)
 	if err != nil {
 		return nil, withLine(line, err)
 	}
+	values := map[string]float64{"loss": loss}
+	for i, metric := range m.Metrics {
+		values[metric.Name()] = metric.Result(totals[i])
+	}
 	return values, nil
+}
+
+// Total returns the sums of a metric over a data set, in this process. The method Matrix of a
+// metrics.ConfusionMatrix makes counts of them. The metric need not be one of the model.
+func (m *Model) Total(ctx context.Context, data train.Dataset, metric train.Metric) ([]float64, error) {
+	line := callsite.Find()
+	own := m.Metrics
+	m.Metrics = []train.Metric{metric}
+	defer func() { m.Metrics = own }()
+	_, totals, err := m.evaluate(ctx, data)
+	if err != nil {
+		return nil, withLine(line, err)
+	}
+	return totals[0], nil
 }
 
 // withLine puts the line of the program in front of an error that lacks it.
@@ -236,11 +254,12 @@ func withLine(line string, err error) error {
 	return status.Errorf(status.CodeOf(err), "%s%w", line, err)
 }
 
-func (m *Model) evaluate(ctx context.Context, data train.Dataset) (map[string]float64, error) {
+// evaluate returns the mean loss and the sums of each metric over a data set.
+func (m *Model) evaluate(ctx context.Context, data train.Dataset) (mean float64, totals [][]float64, err error) {
 	s := op.NewScope()
 	types, shapes := data.Types()
 	if len(types) < 2 {
-		return nil, status.InvalidArgumentf("nn: the data has %d columns; it needs inputs and, as the last one, labels", len(types))
+		return 0, nil, status.InvalidArgumentf("nn: the data has %d columns; it needs inputs and, as the last one, labels", len(types))
 	}
 	batch := make([]op.Output, len(types))
 	for i := range types {
@@ -250,18 +269,18 @@ func (m *Model) evaluate(ctx context.Context, data train.Dataset) (map[string]fl
 	last := len(batch) - 1
 	measured := m.measure(c, batch[:last], batch[last])
 	if err := s.Err(); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	run, err := m.start(ctx, c)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	defer run.sess.Close()
 	total := make([][]float64, len(m.Metrics))
 	loss, count := 0.0, 0.0
 	for tensors, err := range data.Batches(ctx, 0) {
 		if err != nil {
-			return nil, err
+			return 0, nil, err
 		}
 		feeds := weft.Feeds{}
 		for i, p := range batch {
@@ -269,7 +288,7 @@ func (m *Model) evaluate(ctx context.Context, data train.Dataset) (map[string]fl
 		}
 		out, err := run.sess.Fetch(ctx, feeds, append([]op.Output{measured.Loss}, measured.Sums...)...)
 		if err != nil {
-			return nil, err
+			return 0, nil, err
 		}
 		n := float64(tensors[last].Dim(0))
 		loss, count = loss+n*float64(tensor.Value[float32](&out[0])), count+n
@@ -284,13 +303,9 @@ func (m *Model) evaluate(ctx context.Context, data train.Dataset) (map[string]fl
 		}
 	}
 	if count == 0 {
-		return nil, status.InvalidArgumentf("nn: the data has no batches")
+		return 0, nil, status.InvalidArgumentf("nn: the data has no batches")
 	}
-	values := map[string]float64{"loss": loss / count}
-	for i, metric := range m.Metrics {
-		values[metric.Name()] = metric.Result(total[i])
-	}
-	return values, nil
+	return loss / count, total, nil
 }
 
 // Predict returns the output of the network for a batch, in this process. The inputs are tensors or

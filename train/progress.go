@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -88,9 +90,17 @@ func valuesText(values map[string]float64) string {
 	names := slices.SortedFunc(maps.Keys(values), func(a, b string) int { return strings.Compare(rank(a), rank(b)) })
 	var b strings.Builder
 	for _, name := range names {
-		fmt.Fprintf(&b, " %s %.4g", name, values[name])
+		fmt.Fprintf(&b, " %s %s", name, numberText(values[name]))
 	}
 	return b.String()
+}
+
+// numberText returns a number with at least four digits, and large ones without an exponent.
+func numberText(v float64) string {
+	if size := math.Abs(v); size >= 1e4 && size < 1e9 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
 // rank returns a key by which names of values are sorted.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/weft-ml/weft/data"
 	"github.com/weft-ml/weft/metrics"
@@ -37,7 +38,10 @@ func trainFlowers(ctx context.Context, path, dir string) error {
 		return err
 	}
 	fmt.Println("accuracy over 0.9:", history.Best()["val_accuracy"] > 0.9)
-	return m.Save(ctx, dir)
+	if err := m.Save(ctx, dir); err != nil {
+		return err
+	}
+	return table.Options.Save(filepath.Join(dir, "columns.json"))
 }
 
 func predictFlowers(ctx context.Context, dir string) error {
@@ -50,20 +54,21 @@ func predictFlowers(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	out, err := sig.Run(ctx, map[string]any{"inputs": [][]float32{{5, 3.4, 1.5}, {6.6, 3, 5.6}}})
+	columns, err := data.LoadCSV(filepath.Join(dir, "columns.json"))
 	if err != nil {
 		return err
 	}
-	classes := []string{"setosa", "versicolor", "virginica"}
-	for _, probabilities := range out["outputs"].([][]float32) {
-		best := 0
-		for i, p := range probabilities {
-			if p > probabilities[best] {
-				best = i
-			}
-		}
-		fmt.Println(classes[best])
+	row, err := columns.Row(map[string]string{"sepal length": "6.6", "sepal width": "3", "petal length": "5.6"})
+	if err != nil {
+		return err
 	}
+	out, err := sig.Run(ctx, map[string]any{"inputs": [][]float32{row}})
+	if err != nil {
+		return err
+	}
+	probabilities := out["outputs"].([][]float32)[0]
+	best := slices.Index(probabilities, slices.Max(probabilities))
+	fmt.Println(columns.Classes[best])
 	return nil
 }
 
@@ -84,6 +89,5 @@ func Example_flowers() {
 	show(flowers)
 	// Output:
 	// accuracy over 0.9: true
-	// setosa
 	// virginica
 }

@@ -122,7 +122,8 @@ func TestOtherShapes(t *testing.T) {
 		if code, body := r.post("/v1/models/m:predict", `{"instances": [[1.0], [2.0]]}`); code != 200 {
 			t.Errorf("the declared shape: %d %s", code, body)
 		}
-		if code, body := r.post("/v1/models/m:predict", `{"instances": [1.0, 2.0]}`); code != 400 || !strings.Contains(body, "ndims must be >= 2") {
+		if code, body := r.post("/v1/models/m:predict", `{"instances": [1.0, 2.0]}`); code != 400 || !strings.Contains(body, "ndims must be >= 2") ||
+			!strings.Contains(body, `(The input \"x\" has the shape [2]. The signature serving_default has [?,1].)`) {
 			t.Errorf("a shape that MatMul does not take: %d %s", code, body)
 		}
 		q := predictRequest(0)

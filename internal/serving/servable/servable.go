@@ -159,7 +159,7 @@ func (s *Signature) Run(ctx context.Context, inputs map[string]tensor.Tensor, fi
 		out, err = s.run.RunAnyShape(ctx, inputs, filter...)
 	}
 	if err != nil {
-		return nil, err
+		return nil, s.explain(err, inputs)
 	}
 	if len(filter) > 0 {
 		for name, t := range out {
@@ -170,6 +170,21 @@ func (s *Signature) Run(ctx context.Context, inputs map[string]tensor.Tensor, fi
 		}
 	}
 	return out, nil
+}
+
+// explain adds to an error of the model the inputs whose shapes differ from those of the signature.
+// Models may take other shapes, so the shapes alone are no error.
+func (s *Signature) explain(err error, inputs map[string]tensor.Tensor) error {
+	if status.CodeOf(err) != status.InvalidArgument {
+		return err
+	}
+	for _, in := range s.Inputs {
+		if t, ok := inputs[in.Name]; ok && !in.Shape.CompatibleWith(t.Shape()) {
+			err = status.Errorf(status.InvalidArgument, "%w\n(The input %q has the shape %v. The signature %s has %v.)",
+				err, in.Name, t.Shape(), s.Name, in.Shape)
+		}
+	}
+	return err
 }
 
 // Release releases tensors.
