@@ -27,6 +27,9 @@ func (l BinaryCrossentropy) Losses(s *op.Scope, labels, predictions op.Output) o
 		linear := op.Sub(s, op.Maximum(s, predictions, zero), op.Mul(s, predictions, labels))
 		return lastMean(s, op.AddV2(s, linear, op.Log1p(s, op.Exp(s, op.Neg(s, size)))))
 	}
+	if !wantProbabilities(s, predictions, "Sigmoid") {
+		return op.Output{}
+	}
 	p := clip(s, predictions, 1-epsilon)
 	yes := op.Mul(s, labels, op.Log(s, p))
 	no := op.Mul(s, op.Sub(s, one, labels), op.Log(s, op.Sub(s, one, p)))
@@ -52,6 +55,9 @@ func (l CategoricalCrossentropy) Losses(s *op.Scope, labels, predictions op.Outp
 	}
 	if l.FromLogits {
 		return op.Neg(s, op.Sum(s, op.Mul(s, labels, op.LogSoftmax(s, predictions)), ints(s, -1)))
+	}
+	if !wantProbabilities(s, predictions, "Softmax") {
+		return op.Output{}
 	}
 	total := op.Sum(s, predictions, ints(s, -1), op.SumKeepDims(true))
 	p := clip(s, op.RealDiv(s, predictions, total), 1-epsilon)
@@ -84,6 +90,9 @@ func (l SparseCategoricalCrossentropy) Losses(s *op.Scope, labels, predictions o
 	}
 	logits := predictions
 	if !l.FromLogits {
+		if !wantProbabilities(s, predictions, "Softmax") {
+			return op.Output{}
+		}
 		logits = op.Log(s, clip(s, predictions, 1-epsilon))
 	}
 	if shape.Rank() == 2 {

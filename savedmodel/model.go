@@ -3,6 +3,7 @@ package savedmodel
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/prototext"
@@ -46,6 +47,20 @@ func Open(dir string) (*Model, error) {
 	return m, nil
 }
 
+// versionsIn returns text that names a version of a model in a folder; "" if there is none.
+func versionsIn(dir string) string {
+	entries, err := fileio.Files{}.ReadDir(dir)
+	if err != nil {
+		return ""
+	}
+	for _, e := range slices.Backward(entries) {
+		if _, err := strconv.ParseUint(e.Name(), 10, 63); err == nil && e.IsDir() {
+			return "; it is a folder of versions, such as " + fileio.Join(dir, e.Name())
+		}
+	}
+	return ""
+}
+
 // IsModel reports whether a folder contains a SavedModel.
 func IsModel(dir string) bool {
 	for _, name := range []string{modelFile, modelTextFile} {
@@ -67,7 +82,7 @@ func read(dir string) (*pb.SavedModel, error) {
 	}
 	switch {
 	case status.CodeOf(err) == status.NotFound:
-		return nil, status.NotFoundf("SavedModel file does not exist at: %s/{%s|%s}", dir, modelTextFile, modelFile)
+		return nil, status.NotFoundf("SavedModel file does not exist at: %s/{%s|%s}%s", dir, modelTextFile, modelFile, versionsIn(dir))
 	case err != nil:
 		return nil, err
 	}

@@ -117,7 +117,11 @@ func TestTextForm(t *testing.T) {
 
 func TestOpenErrors(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Open(dir); status.CodeOf(err) != status.NotFound || !strings.Contains(err.Error(), "SavedModel file does not exist at: "+dir) {
+	if err := os.MkdirAll(filepath.Join(dir, "7", "variables"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); status.CodeOf(err) != status.NotFound || !strings.Contains(err.Error(), "SavedModel file does not exist at: "+dir) ||
+		!strings.HasSuffix(err.Error(), filepath.Join(dir, "7")) {
 		t.Errorf("an empty folder: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "saved_model.pb"), []byte("\xff\xff"), 0o600); err != nil {

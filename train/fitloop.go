@@ -111,6 +111,9 @@ func (f *fitting) epochs(ctx context.Context) error {
 			return err
 		}
 	}
+	if first >= f.options.Epochs && f.options.Progress != nil {
+		fmt.Fprintf(f.options.Progress, "%s has %d epochs already: nothing is left to train\n", f.options.Dir, first)
+	}
 	bar := newProgress(f.options.Progress, f.options.Epochs, batches(f.data))
 	for epoch := first; epoch < f.options.Epochs; epoch++ {
 		if stalled, err := f.stalled(ctx); stalled || err != nil {
