@@ -66,7 +66,7 @@ func writeTotals(w io.Writer, title string, totals []Total) {
 func (t *Timeline) writePath(w io.Writer) {
 	took, segments := t.Path()
 	if len(segments) == 0 {
-		fmt.Fprintln(w, "\nno step was recorded from its begin to its end")
+		fmt.Fprintln(w, "\nno step was recorded from its begin to its end; weft steps shows the running ones and what they wait for")
 		return
 	}
 	fmt.Fprintf(w, "\ncritical path of the slowest step (%v):\n", round(took))
