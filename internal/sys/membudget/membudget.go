@@ -54,6 +54,10 @@ const (
 	blindShare = 128
 )
 
+// bloatShare is the divisor of the limit by which freed memory may exceed it before it is returned
+// to the system.
+const bloatShare = 64
+
 // pressShare is the divisor of the part of the limit that has to be free for new sessions.
 const pressShare = 20
 
@@ -65,7 +69,8 @@ type budget struct {
 	read     atomic.Int64 // time of the last reading, mono.Nanos
 	reserved atomic.Int64 // bytes that are about to be allocated
 
-	used    func() int64 // reads the memory in use; replaced by tests
+	// reads the memory in use, and what the process has mapped; replaced by tests
+	used    func() (used, mapped int64)
 	collect func()       // collects garbage; replaced by tests
 
 	refused atomic.Uint64 // requests for memory that there was not
@@ -74,6 +79,11 @@ type budget struct {
 	pressed  atomic.Bool // the last reading found less than 1/pressShare left
 	fruitful bool        // the last collection gained enough; guarded by mu
 	last     int64       // time of the last collection, mono.Nanos; guarded by mu
+	// bloated is whether the last reading found that the process has mapped more than its limit,
+	// with memory that it has freed. The runtime returns such memory to the system when the heap
+	// grows, but not while collections take half of the time, as on a busy machine: then only a
+	// collection of the budget does. Guarded by mu.
+	bloated bool
 }
 
 // process is the account of this process. There is one heap, so there is one account.
@@ -277,15 +287,17 @@ func (b *budget) admit(n, limit int64) bool {
 		b.mu.Lock()
 	}
 	defer b.mu.Unlock()
-	if b.fits(n, limit) {
+	fits := b.fits(n, limit)
+	if fits && !b.bloated {
 		return true
 	}
 	if now := mono.Nanos(); b.fruitful || now-b.last >= int64(collectPause) {
 		b.collect()
-		b.fruitful, b.last = b.fits(n, limit), mono.Nanos()
-		if b.fruitful {
-			return true
-		}
+		fits = b.fits(n, limit)
+		b.fruitful, b.last = fits && !b.bloated, mono.Nanos()
+	}
+	if fits {
+		return true
 	}
 	b.refused.Add(1)
 	return false
@@ -293,8 +305,10 @@ func (b *budget) admit(n, limit int64) bool {
 
 // fits reads how much memory is in use. The caller holds b.mu.
 func (b *budget) fits(n, limit int64) bool {
-	left := limit - b.used() - b.reserved.Load() - n
+	used, mapped := b.used()
+	left := limit - used - b.reserved.Load() - n
 	all := b.limit.Load()
+	b.bloated = mapped > all+all/bloatShare
 	b.pressed.Store(all-limit+left+n < all/pressShare)
 	b.read.Store(mono.Nanos())
 	b.since.Store(0)

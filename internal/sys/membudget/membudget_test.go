@@ -13,7 +13,7 @@ import (
 // says. A collection reduces it to live.
 func testBudget(live int64) (b *budget, inUse *int64, collections *int) {
 	b, inUse, collections = newBudget(), new(int64), new(int)
-	b.used = func() int64 { return *inUse }
+	b.used = func() (used, mapped int64) { return *inUse, *inUse }
 	b.collect = func() { *inUse = min(*inUse, live); *collections++ }
 	b.setLimit(1 << 30)
 	return b, inUse, collections
@@ -75,6 +75,29 @@ func TestCollections(t *testing.T) {
 	}
 }
 
+// Freed memory that the process keeps beyond its limit is returned to the system.
+func TestBloat(t *testing.T) {
+	b, inUse, collections := testBudget(1 << 40)
+	*inUse = 1 << 29
+	mapped := int64(1<<30 + 1<<25)
+	b.used = func() (used, all int64) { return *inUse, mapped }
+	b.collect = func() { *collections++; mapped = *inUse }
+	for range 3 {
+		b.due.Store(0)
+		if !b.take(1<<20, 0) || *collections != 1 {
+			t.Fatalf("%d collections, want 1", *collections)
+		}
+	}
+	mapped = 1<<30 + 1<<25
+	b.collect = func() { *collections++ }
+	for range 3 {
+		b.due.Store(0)
+		if !b.take(1<<20, 0) || *collections != 2 {
+			t.Fatalf("memory that is not returned: %d collections, want 2", *collections)
+		}
+	}
+}
+
 // What grows leaves memory for the small tensors of others, which wait for more.
 func TestGrowthLeavesMemory(t *testing.T) {
 	b, inUse, _ := testBudget(1 << 40)
@@ -90,10 +113,10 @@ func TestGrowthLeavesMemory(t *testing.T) {
 	}
 	*inUse = 1 << 30
 	var mu sync.Mutex // guards inUse
-	b.used = func() int64 {
+	b.used = func() (used, mapped int64) {
 		mu.Lock()
 		defer mu.Unlock()
-		return *inUse
+		return *inUse, *inUse
 	}
 	time.AfterFunc(100*time.Millisecond, func() {
 		mu.Lock()
@@ -138,7 +161,8 @@ func TestNoLimit(t *testing.T) {
 
 func TestMake(t *testing.T) {
 	defer SetLimit(Limit())
-	SetLimit(inUse() + 64<<20)
+	used, _ := inUse()
+	SetLimit(used + 64<<20)
 	if got := Make[int32](1 << 20); len(got) != 1<<20 {
 		t.Errorf("%d elements", len(got))
 	}
