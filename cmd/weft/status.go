@@ -155,9 +155,19 @@ func printFailures(w io.Writer, t *weft.TaskStatus) {
 		if f.Count > 1 {
 			fmt.Fprintf(w, ", %d times", f.Count)
 		}
-		first, _, _ := strings.Cut(strings.TrimPrefix(f.Message, "From "+f.Task+":\n"), "\n")
-		fmt.Fprintf(w, ":\n  %s\n", printable(first))
+		fmt.Fprintf(w, ":\n  %s\n", printable(firstLine(f.Message)))
 	}
+}
+
+// firstLine returns the first line of an error that says what has happened: the lines before it
+// name the tasks that the error came through.
+func firstLine(message string) string {
+	for line := range strings.Lines(message) {
+		if line = strings.TrimSpace(line); line != "" && !(strings.HasPrefix(line, "From /job:") && strings.HasSuffix(line, ":")) {
+			return line
+		}
+	}
+	return "without a message"
 }
 
 func printResources(w io.Writer, t *weft.TaskStatus) {
