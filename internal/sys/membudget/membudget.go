@@ -71,7 +71,7 @@ type budget struct {
 
 	// reads the memory in use, and what the process has mapped; replaced by tests
 	used    func() (used, mapped int64)
-	collect func()       // collects garbage; replaced by tests
+	collect func() // collects garbage; replaced by tests
 
 	refused atomic.Uint64 // requests for memory that there was not
 
