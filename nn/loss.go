@@ -162,7 +162,8 @@ func match(s *op.Scope, labels, predictions op.Output) op.Output {
 		return op.Squeeze(s, labels, op.SqueezeSqueezeDims([]int64{-1}))
 	}
 	if !l.Compatible(p) {
-		fail(s, "labels of shape %v do not fit predictions of shape %v", l, p)
+		fail(s, "labels of shape %v do not fit predictions of shape %v; for the indices of classes use SparseCategoricalCrossentropy, for numbers "+
+			"Units: 1 in the last layer", l, p)
 		return op.Output{}
 	}
 	return labels

@@ -194,7 +194,7 @@ func (m *Model) start(ctx context.Context, c *Context) (*running, error) {
 			return nil, status.FailedPreconditionf("nn: the model has no weights for %s; train it with train.Fit, or call LoadWeights", v.Name)
 		}
 		if !w.Shape().Equal(v.Shape) {
-			return nil, status.InvalidArgumentf("nn: the weights of %s have shape %v, want %v; is the input of another shape than in training?",
+			return nil, status.InvalidArgumentf("nn: the weights of %s have shape %v, want %v; is the input of another shape than in training, or are they those of another model?",
 				v.Name, w.Shape(), v.Shape)
 		}
 		values[i] = op.Placeholder(c.Scope.SubScope("value"), v.DType, op.PlaceholderShape(v.Shape.Partial()))

@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -176,7 +177,11 @@ func (s *session) deleteWorkerSessions() {
 		}
 	}
 	if err := s.deleteOn(&left); err != nil {
-		s.master.Log.Warn("not all tasks dropped a session that was closed", "session", s.handle, "error", err)
+		level := slog.LevelWarn
+		if status.CodeOf(err) == status.Unavailable {
+			level = slog.LevelInfo // a task that has ended first has no sessions
+		}
+		s.master.Log.Log(s.master.ctx, level, "not all tasks dropped a session that was closed", "session", s.handle, "error", err)
 	}
 	if len(left.list()) > 0 {
 		s.master.background.Go(func() { s.deleteLater(&left) })
