@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/weft-ml/weft/checkpoint"
+	"github.com/weft-ml/weft/data"
 	"github.com/weft-ml/weft/internal/sys/callsite"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/savedmodel"
@@ -19,10 +20,11 @@ import (
 // output "outputs". The model must have been trained, or have predicted, in this program.
 func (m *Model) Save(ctx context.Context, dir string) error {
 	line := callsite.Find()
-	return withLine(line, m.save(ctx, dir))
+	return withLine(line, m.save(ctx, dir, nil))
 }
 
-func (m *Model) save(ctx context.Context, dir string) error {
+// save writes the model, with a signature of the columns of a file if there are some.
+func (m *Model) save(ctx context.Context, dir string, columns *data.CSV) error {
 	if m.types == nil {
 		return status.FailedPreconditionf("nn: the model does not know its inputs yet; call train.Fit or Predict first")
 	}
@@ -30,13 +32,24 @@ func (m *Model) save(ctx context.Context, dir string) error {
 	sig := savedmodel.Signature{
 		Method: savedmodel.MethodPredict, Inputs: map[string]savedmodel.TensorInfo{}, Outputs: map[string]savedmodel.TensorInfo{},
 	}
+	signatures := map[string]savedmodel.Signature{savedmodel.DefaultSignature: sig}
 	var ins []op.Output
+	var table *tableInput
 	for i := range m.types {
 		name := "inputs"
 		if i > 0 {
 			name = fmt.Sprintf("inputs_%d", i)
 		}
-		in := op.Placeholder(s.Named(name), m.types[i], op.PlaceholderShape(m.shapes[i]))
+		var in op.Output
+		if columns == nil {
+			in = op.Placeholder(s.Named(name), m.types[i], op.PlaceholderShape(m.shapes[i]))
+		} else {
+			var err error
+			if table, err = m.tableInput(s, columns); err != nil {
+				return err
+			}
+			in = op.PlaceholderWithDefault(s.Named(name), table.features, m.shapes[i])
+		}
 		ins = append(ins, in)
 		sig.Inputs[name] = savedmodel.InfoOf(in, s.ShapeOf(in))
 	}
@@ -46,6 +59,12 @@ func (m *Model) save(ctx context.Context, dir string) error {
 		return err
 	}
 	sig.Outputs["outputs"] = savedmodel.InfoOf(y, s.ShapeOf(y))
+	if table != nil {
+		signatures[TableSignature] = table.signature(s, y)
+		if err := s.Err(); err != nil {
+			return err
+		}
+	}
 	var saver *train.Saver
 	if len(c.Variables()) > 0 {
 		saver = train.NewSaver(s, train.SaverOptions{Sharded: true})
@@ -55,7 +74,7 @@ func (m *Model) save(ctx context.Context, dir string) error {
 		return err
 	}
 	defer run.sess.Close()
-	export := train.Export{Dir: dir, Signatures: map[string]savedmodel.Signature{savedmodel.DefaultSignature: sig}}
+	export := train.Export{Dir: dir, Signatures: signatures}
 	return export.SaveModel(ctx, run.sess, s, saver)
 }
 

@@ -67,6 +67,13 @@ func predictHouses(ctx context.Context, m *nn.Model, table *data.Table, path str
 	return nil
 }
 
+func saveHouses(ctx context.Context, m *nn.Model, table *data.Table, dir string) error {
+	if err := m.SaveTable(ctx, dir, table.Options); err != nil {
+		return err
+	}
+	return nil
+}
+
 // writeHouses writes a file of n houses, with or without prices.
 func writeHouses(path string, n int, priced bool) error {
 	rng := rand.New(rand.NewPCG(1, 0))
@@ -106,6 +113,9 @@ func houses(ctx context.Context) error {
 	}
 	m, table, err := trainHouses(ctx, priced)
 	if err != nil {
+		return err
+	}
+	if err := saveHouses(ctx, m, table, filepath.Join(folder, "houses", "1")); err != nil {
 		return err
 	}
 	return predictHouses(ctx, m, table, open)
