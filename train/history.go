@@ -22,8 +22,8 @@ const HistoryFile = "history.json"
 // epoch.
 const bestPrefix = "best/model.ckpt"
 
-// History is what [Fit] has measured. On a cluster the chief has it; that of the other workers is
-// empty.
+// History is what [Fit] has measured. With parameter servers that of the workers which are not the
+// chief is empty.
 type History struct {
 	Epochs []Epoch `json:"epochs"`
 	// BestEpoch is the number of the epoch with the best value of [FitOptions.Monitor], whose

@@ -76,11 +76,12 @@ func printTaskTable(w io.Writer, tasks []weft.TaskStatus) {
 func printTask(w io.Writer, t *weft.TaskStatus) {
 	name := cluster.ShortName(t.Name)
 	switch {
-	case strings.Contains(t.Error, "connection refused"):
-		fmt.Fprintf(w, "%s\t%s\tnot there\t\t\t\t\t\t\n", name, t.Address)
-		return
 	case t.Error != "":
-		fmt.Fprintf(w, "%s\t%s\tsilent\t\t\t\t\t\t\n", name, t.Address)
+		state := "silent"
+		if strings.Contains(t.Error, "connection refused") {
+			state = "not there"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t\t\t\t\t\t\n", name, t.Address, state)
 		return
 	case !t.Weft:
 		fmt.Fprintf(w, "%s\t%s\tTensorFlow\t\t\t%d\t\t\t\n", name, t.Address, len(t.Devices))

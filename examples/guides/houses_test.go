@@ -68,10 +68,7 @@ func predictHouses(ctx context.Context, m *nn.Model, table *data.Table, path str
 }
 
 func saveHouses(ctx context.Context, m *nn.Model, table *data.Table, dir string) error {
-	if err := m.SaveTable(ctx, dir, table.Options); err != nil {
-		return err
-	}
-	return nil
+	return m.SaveTable(ctx, dir, table.Options)
 }
 
 // writeHouses writes a file of n houses, with or without prices.
