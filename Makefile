@@ -93,6 +93,7 @@ POCL_ICD := $(wildcard /etc/OpenCL/vendors/pocl.icd)
 gpu: build-gpu $(if $(and $(OPENCL_LIBRARY),$(POCL_ICD)),,pocl) ## Test GPU devices without a GPU: OpenCL on the CPU (POCL), CUDA on a stand-in (TYPES= for kernels of all types)
 	$(GO) vet -tags gpu $(GPU_PACKAGES) ./cmd/...
 	CGO_ENABLED=0 $(POCL) WEFT_TEST_TYPES=$(TYPES) $(GO) test -tags gpu -timeout $(TIMEOUT) $(GPU_PACKAGES)
+	CGO_ENABLED=0 $(POCL) WEFT_TEST_GPU=opencl $(GO) test -tags gpu -timeout $(TIMEOUT) ./internal/test/gputest
 
 .PHONY: pocl
 pocl: ## Install POCL, an OpenCL for CPUs (Debian, Ubuntu)

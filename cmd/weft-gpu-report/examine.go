@@ -28,6 +28,7 @@ var parts = []part{
 		e.summary("convolutions", drivertest.DNN(e.device))
 		return e.convolutions()
 	}},
+	{"training", false, (*examination).training},
 	{"kernels", true, (*examination).kernels},
 	{"stress", true, func(e *examination) error { return drivertest.Stress(e.device, 16, e.options.stress) }},
 }
@@ -37,6 +38,8 @@ type examination struct {
 	*report
 	options options
 	device  driver.Device
+	driver  string
+	number  int
 	name    string // driver and number
 }
 
@@ -44,7 +47,7 @@ func (r *report) examine(d driver.Driver, o options) {
 	for i, device := range d.Devices {
 		info := device.Info()
 		r.Devices = append(r.Devices, info)
-		e := &examination{r, o, device, fmt.Sprintf("%s:%d", d.Name, i)}
+		e := &examination{r, o, device, d.Name, i, fmt.Sprintf("%s:%d", d.Name, i)}
 		r.add(e.name, "device", time.Now(), fmt.Sprintf("%+v", info), nil)
 		for _, p := range parts {
 			if o.only != "" && o.only != p.name || o.quick && p.slow {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"time"
 
 	"github.com/weft-ml/weft/internal/gpu/driver"
@@ -29,9 +30,15 @@ type options struct {
 	out    string
 	quick  bool
 	stress int
-	only   string
+	steps  int
+	python string
+	// profile is the file for the profile of the program's own time.
+	profile string
+	only    string
 	// kernels is a regular expression for the names of the kernels to compare.
 	kernels string
+	// networks is a regular expression for the names of the networks to train.
+	networks string
 }
 
 func run(args []string, w io.Writer) error {
@@ -42,10 +49,25 @@ func run(args []string, w io.Writer) error {
 	flags.StringVar(&o.out, "out", ".", "folder of the files weft-gpu-report.json and weft-gpu-report.md")
 	flags.BoolVar(&o.quick, "quick", false, "leave out what takes long")
 	flags.IntVar(&o.stress, "stress", 300, "rounds of each of 16 goroutines of the stress test")
+	flags.IntVar(&o.steps, "steps", 300, "training steps to take the time of")
+	flags.StringVar(&o.python, "python", "python3", "Python whose TensorFlow trains beside Weft")
+	flags.StringVar(&o.profile, "cpuprofile", "", "file for a profile of the processor, as go tool pprof reads it")
 	flags.StringVar(&o.only, "only", "", "name of the only part to run")
+	flags.StringVar(&o.networks, "networks", "", "regular expression of the names of the networks to train")
 	flags.StringVar(&o.kernels, "kernels", "", "regular expression of the names of the kernels to compare")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if o.profile != "" {
+		f, err := os.Create(o.profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
 	}
 	r := &report{Started: time.Now().UTC().Truncate(time.Second), Weft: buildinfo.Read().String(), progress: w}
 	drivers := []string{"cuda", "opencl"}
@@ -125,6 +147,9 @@ func (r *report) figure(device, name string, value float64, unit string) {
 
 // write makes the two files.
 func (r *report) write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
 	data, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
 		return err

@@ -69,7 +69,7 @@ var tolerances = map[string]float64{
 
 // cancellations are functions whose results may be small differences of large numbers. They are
 // allowed a difference of some units of the last place of 1.
-var cancellations = map[string]float64{"elu": 2, "selu": 4, "acos": 4, "tanhgrad": 16, "square_c": 16, "mul_c": 16, "div_c": 16, "inv_c": 4, "mulnonan_c": 16,
+var cancellations = map[string]float64{"elu": 2, "selu": 4, "acos": 4, "tanhgrad": 16, "square_c": 16, "mul_c": 64, "div_c": 16, "inv_c": 4, "mulnonan_c": 64,
 	"divnonan_c": 16, "squareddifference_c": 64}
 
 // tolerance returns the allowed difference for the kernel.

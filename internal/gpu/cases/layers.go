@@ -25,6 +25,25 @@ func (w *Window) Struct() driver.Struct {
 
 func volume(v [3]int32) int64 { return int64(v[0]) * int64(v[1]) * int64(v[2]) }
 
+// members returns a position of the input for each element of the output that is in its window.
+func (m *maker) members(w *Window) *Buffer {
+	positions := int(volume(w.Out))
+	return numbers("i32", int64(w.Batch)*int64(w.Channels)*volume(w.Out), func(e int) float64 {
+		p := int32(e / int(w.Channels) % positions) //nolint:gosec // small
+		if w.NCHW != 0 {
+			p = int32(e % positions) //nolint:gosec // small
+		}
+		o := [3]int32{p / w.Out[2] / w.Out[1], p / w.Out[2] % w.Out[1], p % w.Out[2]}
+		at := int32(0)
+		for d := range 3 {
+			first := o[d]*w.Stride[d] - w.Pad[d]
+			lo, hi := max(first, 0), min(first+w.K[d], w.In[d])
+			at = at*w.In[d] + lo + m.r.Int32N(hi-lo)
+		}
+		return float64(at)
+	})
+}
+
 // windows are convolutions and poolings: without and with padding, strides, dilation, and three
 // dimensions.
 var windows = map[string]Window{
@@ -90,8 +109,10 @@ func init() {
 				switch {
 				case m.is("_at"):
 					c = m.add(what, outs, 0, out(t, outs), out("i64", outs), x, outs, nchw, w.Struct())
+				case m.is("_first"):
+					c = m.add(what, outs, 0, out("i32", outs), x, outs, w.Struct())
 				case m.is("_grad") && m.program.Macro == "MAXPOOL":
-					c = m.add(what, ins, 1, out(t, ins), x, m.positive(t, outs), ins, w.Struct())
+					c = m.add(what, ins, 1, out(t, ins), m.members(&w), m.positive(t, outs), ins, w.Struct())
 				case m.is("_grad"):
 					c = m.add(what, ins, 1, out(t, ins), m.positive(t, outs), ins, w.Struct())
 				case m.program.Macro == "AVGPOOL":
@@ -137,14 +158,20 @@ func init() {
 		const n, channels = 1200, 12
 		var args []any
 		if m.is("_grad") {
-			args = []any{m.positive(m.t(0), n), m.positive(m.t(0), n), m.positive(m.t(0), n)}
+			args = []any{m.positive(m.t(0), n), m.positive(m.t(0), n), m.positive(m.t(0), n), m.positive("f32", n)}
 		} else {
 			args = []any{m.normal(m.t(0), n)}
 		}
-		args = append(append([]any{out(m.t(0), n)}, args...), int64(n), int32(channels), int32(3), float32(1), float32(0.1), float32(0.75))
+		result := m.t(0)
+		if m.is("_norms") {
+			result = "f32"
+		}
+		args = append(append([]any{out(result, n)}, args...), int64(n), int32(channels), int32(3), float32(1), float32(0.1), float32(0.75))
 		c := m.add("radius 3", n, 8, args...)
 		c.Rel, c.Abs = 4*sumTolerance(m.t(0)), 4*sumTolerance(m.t(0))
 	}
+	makers["LSTM"] = (*maker).lstm
+	makers["GRU"] = (*maker).gru
 	draws := func(more ...any) func(m *maker) {
 		return func(m *maker) {
 			for _, n := range lengths {

@@ -47,6 +47,7 @@ type blas struct {
 
 	mu     sync.Mutex // held from the choice of the stream until the product is queued
 	handle uintptr
+	stream uintptr // guarded by mu; the chosen stream. Choosing one takes longer than queueing
 }
 
 // scalars are the factors of a product, where cuBLAS and cuDNN read them.
@@ -145,8 +146,11 @@ func (b *blas) MatMul(s driver.Stream, c, x, y driver.Mem, p driver.MatMul) erro
 	defer leave()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := blasStatus("cublasSetStream", dl.Call(cb.SetStream_v2, b.handle, own.handle)); err != nil {
-		return err
+	if own.handle != b.stream {
+		if err := blasStatus("cublasSetStream", dl.Call(cb.SetStream_v2, b.handle, own.handle)); err != nil {
+			return err
+		}
+		b.stream = own.handle
 	}
 	var status uintptr
 	if p.Batch == 1 {

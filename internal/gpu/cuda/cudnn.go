@@ -39,6 +39,7 @@ type dnn struct {
 
 	mu     sync.Mutex // held from the choice of the stream until all work of a call is queued
 	handle uintptr
+	stream uintptr           // guarded by mu; the chosen stream
 	plans  map[planKey]*plan // guarded by mu
 }
 
@@ -114,8 +115,11 @@ func (l *dnn) Conv(s driver.Stream, kind driver.ConvKind, x, w, y driver.Mem, p 
 	defer leave()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := dnnCall("cudnnSetStream", cd.SetStream, l.handle, own.handle); err != nil {
-		return err
+	if own.handle != l.stream {
+		if err := dnnCall("cudnnSetStream", cd.SetStream, l.handle, own.handle); err != nil {
+			return err
+		}
+		l.stream = own.handle
 	}
 	plan := l.plans[planKey{kind, p}]
 	if plan == nil {

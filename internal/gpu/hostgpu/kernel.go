@@ -73,14 +73,15 @@ func (a *Args) Bytes(i int) []byte {
 	return b
 }
 
-// Slice returns the memory of argument i as elements of a type without pointers.
+// Slice returns the memory of argument i as elements of a type without pointers. A GPU faults on an
+// element whose address is not a multiple of its size, so Slice panics.
 func Slice[T any](a *Args, i int) []T {
 	b := a.Bytes(i)
 	if len(b) == 0 {
 		return nil
 	}
 	var zero T
-	if at := uintptr(unsafe.Pointer(unsafe.SliceData(b))); at%unsafe.Alignof(zero) != 0 {
+	if at := uintptr(unsafe.Pointer(unsafe.SliceData(b))); at%unsafe.Sizeof(zero) != 0 {
 		panic(fmt.Errorf("hostgpu: kernel %s: argument %d is not aligned for %T", a.name, i, zero))
 	}
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))

@@ -57,6 +57,14 @@ func (w *window) place(b, p, positions, c, channels int64) int64 {
 	return (b*positions+p)*channels + c
 }
 
+// position returns the position in its image of an element of the input.
+func (w *window) position(place int64) int32 {
+	if w.NCHW != 0 {
+		return int32(place % volume(w.In)) //nolint:gosec // the kernels have the same type
+	}
+	return int32(place / int64(w.Channels) % volume(w.In)) //nolint:gosec // the kernels have the same type
+}
+
 func init() {
 	im2col[uint16]("u16")
 	im2col[uint32]("u32")
@@ -185,12 +193,23 @@ func pools[S number](e elem[S, float64], accumulate func(*hostgpu.Args, int64, f
 			}
 		})
 	})
+	register("maxpool_"+e.name+"_first", func(a *hostgpu.Args) {
+		at, x, w := hostgpu.Slice[int32](a, 0), hostgpu.Slice[S](a, 1), hostgpu.Struct[window](a, 3)
+		windows(&w, func(out int64, ins []int64) {
+			at[out] = -1
+			if p, _ := largest(x, ins); p >= 0 {
+				at[out] = w.position(p)
+			}
+		})
+	})
 	register("maxpool_"+e.name+"_grad", func(a *hostgpu.Args) {
-		x, g, w := hostgpu.Slice[S](a, 1), hostgpu.Slice[S](a, 2), hostgpu.Struct[window](a, 4)
+		at, g, w := hostgpu.Slice[int32](a, 1), hostgpu.Slice[S](a, 2), hostgpu.Struct[window](a, 4)
 		accumulate(a, a.Int(3), func(s []float64) {
 			windows(&w, func(out int64, ins []int64) {
-				if p, _ := largest(x, ins); p >= 0 {
-					s[p] += e.load(g[out])
+				for _, p := range ins {
+					if w.position(p) == at[out] {
+						s[p] += e.load(g[out])
+					}
 				}
 			})
 		})

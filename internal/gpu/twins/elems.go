@@ -25,6 +25,8 @@ func init() {
 	floats(bf16)
 	floats(f32)
 	floats(f64)
+	cells(f16)
+	cells(f32)
 	reals(plain[int8]("i8", math.MinInt8, math.MaxInt8))
 	reals(plain[int16]("i16", math.MinInt16, math.MaxInt16))
 	reals(plain[int32]("i32", math.MinInt32, math.MaxInt32))

@@ -99,14 +99,20 @@ func responses[S number](e elem[S, float64]) {
 			y[i] = e.store(e.load(x[i]) * math.Pow(n, -float64(a.Float32(7))))
 		}
 	})
+	register("lrn_"+e.name+"_norms", func(a *hostgpu.Args) {
+		z, x, channels := hostgpu.Slice[float32](a, 0), hostgpu.Slice[S](a, 1), a.Int(3)
+		for i := range a.Int(2) {
+			z[i] = float32(norm(x, i-i%channels, i%channels, channels, a.Int(4), float64(a.Float32(5)), float64(a.Float32(6))))
+		}
+	})
 	register("lrn_"+e.name+"_grad", func(a *hostgpu.Args) {
 		z, g, x, y := hostgpu.Slice[S](a, 0), hostgpu.Slice[S](a, 1), hostgpu.Slice[S](a, 2), hostgpu.Slice[S](a, 3)
-		channels, radius := a.Int(5), a.Int(6)
-		bias, alpha, beta := float64(a.Float32(7)), float64(a.Float32(8)), float64(a.Float32(9))
-		for i := range a.Int(4) {
+		norms, channels, radius := hostgpu.Slice[float32](a, 4), a.Int(6), a.Int(7)
+		alpha, beta := float64(a.Float32(9)), float64(a.Float32(10))
+		for i := range a.Int(5) {
 			row, c, d := i-i%channels, i%channels, 0.0
 			for j := max(0, c-radius); j <= min(channels-1, c+radius); j++ {
-				n, gj := norm(x, row, j, channels, radius, bias, alpha), e.load(g[row+j])
+				n, gj := float64(norms[row+j]), e.load(g[row+j])
 				d -= 2 * alpha * beta * e.load(x[i]) * e.load(y[row+j]) / n * gj
 				if j == c {
 					d += math.Pow(n, -beta) * gj

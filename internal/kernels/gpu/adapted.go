@@ -131,6 +131,12 @@ func adaptLayers() {
 	for _, op := range []string{"LRN", "LRNGrad"} {
 		adapt(op, withKernel("T", "lrn"))
 	}
+	for _, op := range []string{"BlockLSTM", "BlockLSTMV2", "BlockLSTMGrad", "BlockLSTMGradV2", "LSTMBlockCell", "LSTMBlockCellGrad"} {
+		adapt(op, withKernel("T", "lstm"))
+	}
+	for _, op := range []string{"GRUBlockCell", "GRUBlockCellGrad"} {
+		adapt(op, withKernel("T", "gru"))
+	}
 	adapt("FusedBatchNorm", kernel.OfType("T", tensor.Float32))
 	adapt("FusedBatchNormGrad", kernel.OfType("T", tensor.Float32))
 	for _, op := range []string{"FusedBatchNormV2", "FusedBatchNormV3", "FusedBatchNormGradV2", "FusedBatchNormGradV3"} {

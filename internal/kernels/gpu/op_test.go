@@ -2,7 +2,9 @@ package gpu
 
 import (
 	"context"
+	goflag "flag"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +32,13 @@ var unchecked = []string{"Integer division by zero", "Integers to negative integ
 	"updates must not contain 0", "Received a label value", "indices", "Index ", "lr is not a positive scalar", "l1 regularization strength is not a non-negative",
 	"l2 regularization strength is not a non-negative"}
 
+var operations = goflag.String("operations", "", "regular expression of the operations whose recorded cases run")
+
 func runRecorded(t *testing.T, d driver.Device) {
+	chosen, err := regexp.Compile(*operations)
+	if err != nil {
+		t.Fatal(err)
+	}
 	gpu, err := device.Open(d, device.Options{Name: "/job:localhost/replica:0/task:0/device:GPU:0"})
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +59,7 @@ func runRecorded(t *testing.T, d driver.Device) {
 		}
 		for i := range cases {
 			c := &cases[i]
-			if c.Kind != "case" || own[c.Op] == nil {
+			if c.Kind != "case" || own[c.Op] == nil || !chosen.MatchString(c.Op) {
 				continue
 			}
 			if done := b.run(t, filepath.Base(filepath.Dir(filepath.Dir(file)))+"/"+filepath.Base(file), c); done {

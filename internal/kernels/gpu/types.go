@@ -13,6 +13,8 @@ import (
 // need not read the source.
 var kernelTypes = map[string]string{
 	"bf16 f16 f32": "lrn normalize",
+	"f16 f32":      "lstm",
+	"f32":          "gru",
 	"complexes":    "conj",
 	"f32 f64":      "nextafter proximaladagrad",
 	"floats": "acos acosh adadelta adagrad adagradv2 adam adamax adamwithamsgrad addsign asin asinh atan atan2 atanh avgpool " +

@@ -92,6 +92,20 @@ func (p *pooling) poolOnDevice(d *device.Device, name string, g *grid, out *tens
 	return d.LaunchLine(name, n, append(args, n, w.arg())...)
 }
 
+// maxGradOnDevice queues the gradient of a maximum: first the positions of the largest elements,
+// then the sums over the windows that have them.
+func (p *pooling) maxGradOnDevice(d *device.Device, g *grid, out, in, grad *tensor.Tensor) error {
+	at, err := d.Alloc(tensor.Int32, grad.Shape())
+	if err != nil {
+		return err
+	}
+	defer at.Release()
+	if err := p.poolOnDevice(d, poolName("max", in, "_first"), g, &at, in); err != nil {
+		return err
+	}
+	return p.poolOnDevice(d, poolName("max", out, "_grad"), g, out, &at, grad)
+}
+
 // poolName returns the name of a kernel for pooling tensors of a type.
 func poolName(kind string, t *tensor.Tensor, form string) string {
 	return kind + "pool_" + source.TypeName(t.DType()) + form

@@ -112,8 +112,16 @@ func newLRNGrad[T tensor.Elem](compute func(l *lrn, z, g, x, y []T, channels int
 			}
 			if d := device.Of(out); d != nil {
 				n := int64(out.NumElements())
-				args := append([]any{out, grad, image, result}, l.args(n, grad.Dim(3))...)
-				return d.LaunchLine("lrn_"+source.TypeName(out.DType())+"_grad", n, args...)
+				norms, err := d.Alloc(tensor.Float32, image.Shape())
+				if err != nil {
+					return err
+				}
+				defer norms.Release()
+				name, args := "lrn_"+source.TypeName(out.DType()), l.args(n, grad.Dim(3))
+				if err := d.LaunchLine(name+"_norms", n, append([]any{&norms, image}, args...)...); err != nil {
+					return err
+				}
+				return d.LaunchLine(name+"_grad", n, append([]any{out, grad, image, result, &norms}, args...)...)
 			}
 			z, g, x, y := tensor.Values[T](out), tensor.Values[T](grad), tensor.Values[T](image), tensor.Values[T](result)
 			n := grad.Dim(3)

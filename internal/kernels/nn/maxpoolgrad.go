@@ -218,7 +218,7 @@ func runPoolGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, shape tensor.Sh
 		return err
 	}
 	if d := device.Of(out); d != nil && ofOutput {
-		return p.poolOnDevice(d, poolName("max", out, "_grad"), &g, out, in, grad)
+		return p.maxGradOnDevice(d, &g, out, in, grad)
 	}
 	var vals [3][]T
 	for i, t := range []*tensor.Tensor{in, pooled, grad} {

@@ -20,9 +20,12 @@ type elements struct {
 	narrow []func() // round outputs to their type
 }
 
-// in returns the elements of input i.
+// in returns the elements of input i, or nil if they are in the memory of a device.
 func (e *elements) in(i int) []float32 {
 	t := e.ctx.Input(i)
+	if t.OnDevice() {
+		return nil
+	}
 	if t.DType() == tensor.Float32 {
 		return tensor.Values[float32](t)
 	}

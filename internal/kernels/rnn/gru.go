@@ -1,6 +1,7 @@
 package rnn
 
 import (
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/gemm"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
@@ -109,6 +110,9 @@ func gruCell(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
+	if d := device.Of(ctx.Input(0)); d != nil {
+		return g.cellOnDevice(ctx, d)
+	}
 	e := elements{ctx: ctx}
 	var out [4][]float32
 	for i := range out {
@@ -139,6 +143,9 @@ func gruCellGrad(ctx *kernel.Context) error {
 	g, err := newGRU(ctx, [2]string{"r", "r"}, [2]string{"u", "u"}, [2]string{"w_c", "c"}, [2]string{"d_h", "d_h"})
 	if err != nil {
 		return err
+	}
+	if d := device.Of(ctx.Input(0)); d != nil {
+		return g.gradOnDevice(ctx, d)
 	}
 	e, n := elements{ctx: ctx}, g.cells
 	var out [4][]float32

@@ -1,6 +1,7 @@
 package rnn
 
 import (
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -89,6 +90,9 @@ func (layout layout) newBlock(c *kernel.Construction) (kernel.Kernel, error) {
 		s := &sequence{lstm: lstm{layout: layout, peephole: peephole, forgetBias: bias, clip: clip}}
 		if err := s.inputs(ctx, e); err != nil {
 			return err
+		}
+		if d := device.Of(ctx.Input(1)); d != nil {
+			return s.computeOnDevice(ctx, d)
 		}
 		out, err := allocateGates(e, append(ctx.Input(1).Shape()[:2:2], int64(s.cells)))
 		if err != nil {

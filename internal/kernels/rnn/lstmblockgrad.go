@@ -1,6 +1,7 @@
 package rnn
 
 import (
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/gemm"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -15,6 +16,9 @@ func (layout layout) newBlockGrad(c *kernel.Construction) (kernel.Kernel, error)
 		s := &sequence{lstm: lstm{layout: layout, peephole: peephole}}
 		if err := s.gradInputs(ctx, e); err != nil {
 			return err
+		}
+		if d := device.Of(ctx.Input(1)); d != nil {
+			return s.gradientOnDevice(ctx, d)
 		}
 		var d blockGrads
 		if err := d.allocate(e); err != nil {
@@ -49,7 +53,7 @@ func (s *sequence) gradInputs(ctx *kernel.Context, e *elements) error {
 		return status.InvalidArgumentf("w and b cell_size don't match: %d vs. %d", s.cells, b.Dim(0))
 	}
 	s.w, s.wci, s.wcf, s.wco, s.b = e.in(4), e.in(5), e.in(6), e.in(7), e.in(8)
-	if err := s.checkPeepholes("wci", "wcf", "wco"); err != nil {
+	if err := s.checkPeepholes(ctx, 5); err != nil {
 		return err
 	}
 	for i, name := range []string{"cs_prev", "h_prev", "i", "cs", "f", "o", "ci", "co", "h", "cs_grad", "h_grad"} {

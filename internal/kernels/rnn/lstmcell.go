@@ -1,6 +1,7 @@
 package rnn
 
 import (
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
@@ -84,14 +85,15 @@ func newCell(ctx *kernel.Context, e *elements, peephole bool) (*lstm, error) {
 		return nil, err
 	}
 	l.w, l.b, l.wci, l.wcf, l.wco = e.in(3), e.in(7), e.in(4), e.in(5), e.in(6)
-	return l, l.checkPeepholes("wci", "wcf", "wco")
+	return l, l.checkPeepholes(ctx, 4)
 }
 
-// checkPeepholes checks that there is one peephole weight per cell if peepholes are used.
-func (l *lstm) checkPeepholes(names ...string) error {
-	for i, w := range [][]float32{l.wci, l.wcf, l.wco} {
-		if l.peephole && len(w) != l.cells {
-			return status.InvalidArgumentf("%s.dim_size(0) != cell_size: %d vs. %d", names[i], len(w), l.cells)
+// checkPeepholes checks that there is one peephole weight per cell in inputs first to first+2 if
+// peepholes are used.
+func (l *lstm) checkPeepholes(ctx *kernel.Context, first int) error {
+	for i, name := range []string{"wci", "wcf", "wco"} {
+		if n := ctx.Input(first + i).NumElements(); l.peephole && n != l.cells {
+			return status.InvalidArgumentf("%s.dim_size(0) != cell_size: %d vs. %d", name, n, l.cells)
 		}
 	}
 	return nil
@@ -108,6 +110,9 @@ func newLSTMCell(c *kernel.Construction) (kernel.Kernel, error) {
 		l.forgetBias, l.clip = bias, clip
 		if l.batch == 0 || l.cells == 0 {
 			return status.InvalidArgumentf("cs_prev_tensor is empty, has shape: (%d,%d).", l.batch, l.cells)
+		}
+		if d := device.Of(ctx.Input(0)); d != nil {
+			return l.cellOnDevice(ctx, d)
 		}
 		out, err := allocateGates(e, matrixShape(l.batch, l.cells))
 		if err != nil {
@@ -141,6 +146,9 @@ func newLSTMCellGrad(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		if err := l.checkGates(ctx); err != nil {
 			return err
+		}
+		if d := device.Of(ctx.Input(0)); d != nil {
+			return l.cellGradOnDevice(ctx, d)
 		}
 		csPrevGrad, err := e.out(0, matrixShape(l.batch, l.cells))
 		if err != nil {

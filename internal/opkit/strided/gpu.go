@@ -43,7 +43,8 @@ func copyLoop(d *device.Device, dst, src *tensor.Tensor, shape, to, from []int64
 		tiles := batch * ((rows + 31) / 32) * ((cols + 31) / 32)
 		return d.Launch("transpose_"+source.SizeName(size), [3]int{int(min(tiles, 1<<20)), 1, 1}, [3]int{32, 8, 1}, dst, src, batch, rows, cols)
 	}
-	for size < 16 && doubles(&l, &dstAt, &srcAt) {
+	place := d.Mem(dst).Off | d.Mem(src).Off // rows of a tensor may begin anywhere
+	for size < 16 && place%(2*size) == 0 && doubles(&l, &dstAt, &srcAt) {
 		size *= 2
 	}
 	n := l.Len()

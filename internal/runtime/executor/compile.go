@@ -20,6 +20,7 @@ type node struct {
 	transfer bool   // runs when dead, and may have outputs without value
 	refs     bool   // an input is or comes from a reference
 	waits    bool   // kern is a [kernel.Async]
+	gpu      bool   // the device is a GPU
 	numIn    int32  // number of inputs
 	in       int32  // slot of the first input
 	count    int32  // index of the count

@@ -12,11 +12,15 @@ const costDecay = 10
 // clock costs as much as the smallest kernels.
 const sampleMask = 15
 
+// expensiveOnGPU takes the place of expensive on a GPU. Kernels there queue work, one at a time, so
+// helpers would only wait for one another. The first call, which compiles, and detours take longer.
+const expensiveOnGPU = 200_000
+
 // isExpensive reports whether a call of the node is likely to take long. A node that has never run
 // counts as expensive.
 func (n *node) isExpensive() bool {
 	c := n.nanos()
-	return c == 0 || c >= expensive
+	return c == 0 || c >= expensive && (!n.gpu || c >= expensiveOnGPU)
 }
 
 // nanos returns the average time of a call in nanoseconds, or 0 before the first call.

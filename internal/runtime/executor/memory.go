@@ -17,6 +17,7 @@ import (
 func (p *program) useMemory(g *graph.Graph, memory func(*graph.Node) kernel.Memory) error {
 	byName := make(map[string]*node, len(p.nodes))
 	for i := range p.nodes {
+		p.nodes[i].gpu = true
 		byName[p.nodes[i].name] = &p.nodes[i]
 	}
 	d := p.e.device.GPU

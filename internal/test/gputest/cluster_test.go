@@ -15,6 +15,7 @@ import (
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/test/gputest"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/server"
 	"github.com/weft-ml/weft/tensor"
@@ -86,7 +87,7 @@ func TestClusterOfGPUs(t *testing.T) {
 			t.Errorf("%s has %+v", task.Name, task.GPUs)
 		}
 		for i, g := range task.GPUs {
-			if g.Device != fmt.Sprintf("%s/device:GPU:%d", task.Name, i) || !strings.HasPrefix(g.Description, fmt.Sprintf("device: %d, name: software", i)) ||
+			if g.Device != fmt.Sprintf("%s/device:GPU:%d", task.Name, i) || !strings.HasPrefix(g.Description, fmt.Sprintf("device: %d, name: %s", i, gpuName)) ||
 				g.Peak == 0 || g.Limit == 0 || g.Reserved == 0 || g.Kernels < 100 || g.KernelTime <= 0 || g.Copies == 0 || g.CopiedBytes == 0 {
 				t.Errorf("got %+v", g)
 			}
@@ -94,6 +95,9 @@ func TestClusterOfGPUs(t *testing.T) {
 	}
 	checkMetrics(t, servers[1])
 }
+
+// gpuName begins the names of the GPUs.
+var gpuName = map[string]string{"": "software"}[gputest.Hardware]
 
 // checkMetrics checks the metrics of a task with GPUs.
 func checkMetrics(t *testing.T, s *server.Server) {

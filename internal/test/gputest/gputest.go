@@ -1,12 +1,14 @@
-// Package gputest gives a test binary GPUs in software. A test imports it for its effect:
+// Package gputest gives a test binary two GPUs. A test imports it for its effect:
 //
 //	import _ "github.com/weft-ml/weft/internal/test/gputest"
 //
-// Sessions in the process then have the devices /device:GPU:0 and /device:GPU:1 with 64 MiB each,
-// whose work is late by a random time.
+// Sessions in the process then have the devices /device:GPU:0 and /device:GPU:1 with 64 MiB each.
+// They are devices in software, whose work is late by a random time. With the tag gpu the variable
+// WEFT_TEST_GPU names a driver, cuda or opencl, whose GPUs are used instead.
 package gputest
 
 import (
+	"os"
 	"time"
 
 	"github.com/weft-ml/weft/internal/gpu/device"
@@ -29,8 +31,15 @@ func Devices(o *devices.Options) ([]*device.Device, error) {
 // Memory is the size of a device in bytes.
 const Memory = 64 << 20
 
+// Hardware is the driver of the devices; empty for devices in software.
+var Hardware = os.Getenv("WEFT_TEST_GPU")
+
 func init() { //nolint:gochecknoinits // registers the driver
-	driver.Register("host", func() ([]driver.Device, error) {
+	open := func() ([]driver.Device, error) {
 		return hostgpu.Open(hostgpu.Options{Devices: 2, Memory: Memory, Delay: 50 * time.Microsecond}), nil
-	})
+	}
+	if Hardware != "" {
+		open = pair(Hardware)
+	}
+	driver.Replace("host", open)
 }
