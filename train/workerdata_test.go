@@ -1,9 +1,12 @@
 package train_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"maps"
 	"os"
 	"path/filepath"
@@ -77,13 +80,20 @@ func TestDataOnWorker(t *testing.T) {
 	}
 }
 
-// TestDataOnWorkers gives each worker of an all-reduce parts of different sizes.
+// TestDataOnWorkers gives each worker of an all-reduce parts of different sizes: rows in memory, or
+// a file.
 func TestDataOnWorkers(t *testing.T) {
-	var models [2][2]*nn.Model
-	for i, onWorker := range []bool{false, true} {
+	var models [4][2]*nn.Model
+	for i, onWorker := range []bool{false, true, false, true} {
 		models[i] = [2]*nn.Model{classifier(), classifier()}
 		histories, errs := fitTogether(t, models[i], func(task int) (train.Dataset, train.FitOptions) {
-			return blobs(t, 40+30*task, uint64(task)+1).Shuffle(70, 4).Batch(10), train.FitOptions{
+			n, seed := 40+30*task, uint64(task)+1
+			set := blobs(t, n, seed)
+			if i >= 2 {
+				lines, _ := writeBlobs(t, n, seed)
+				set = pairs(data.TextLines(lines)).Cache()
+			}
+			return set.Shuffle(70, 4).Batch(10), train.FitOptions{
 				Epochs: 3, Optimizer: train.NewAdam(0.03), Seed: 1, DataOnWorker: onWorker,
 			}
 		})
@@ -94,8 +104,10 @@ func TestDataOnWorkers(t *testing.T) {
 			t.Errorf("on worker %v: step %d, want 12", onWorker, last.Step)
 		}
 	}
-	sameWeights(t, models[1][0], models[0][0])
-	sameWeights(t, models[1][1], models[0][1])
+	for _, m := range models {
+		sameWeights(t, m[0], models[0][0])
+		sameWeights(t, m[1], models[0][1])
+	}
 }
 
 // pairs parses lines of two inputs and a label.
@@ -201,6 +213,49 @@ func TestPipelineOnWorker(t *testing.T) {
 			sameHistory(t, got, want)
 		})
 	}
+}
+
+// TestImagesOnWorker trains from a folder of images that the task of the session reads.
+func TestImagesOnWorker(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 24 {
+		img := image.NewGray(image.Rect(0, 0, 5+i%3, 6))
+		for p := range img.Pix {
+			img.Pix[p] = uint8(100*(i%2) + 7*p + i)
+		}
+		class := filepath.Join(dir, []string{"dark", "light"}[i%2])
+		err := os.MkdirAll(class, 0o700)
+		var b bytes.Buffer
+		if err == nil {
+			err = png.Encode(&b, img)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(class, fmt.Sprint(i, ".png")), b.Bytes(), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	set, _, err := data.ImageFolder(dir, 4, 4, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var models [2]*nn.Model
+	var histories [2]*train.History
+	for i := range models {
+		models[i] = &nn.Model{
+			Network: nn.Sequential{&nn.Rescaling{Scale: 1.0 / 255}, &nn.Flatten{}, &nn.Dense{Units: 2}},
+			Loss:    nn.SparseCategoricalCrossentropy{FromLogits: true},
+		}
+		histories[i], err = train.Fit(t.Context(), models[i], set.Cache().Shuffle(24, 1).Batch(5), train.FitOptions{
+			Epochs: 3, Seed: 1, DataOnWorker: i == 1,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	sameWeights(t, models[1], models[0])
+	sameHistory(t, histories[1], histories[0])
 }
 
 // TestDataOnWorkerErrors passes data that a worker cannot read.

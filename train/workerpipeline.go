@@ -43,6 +43,7 @@ type workerPipeline struct {
 }
 
 func newWorkerPipeline(s *op.Scope, d GraphDataset) (*workerPipeline, error) {
+	s = s.WithDevice("/cpu:0") // the variables hold data sets, which other devices cannot
 	w := &workerPipeline{}
 	scalar := op.PlaceholderShape(tensor.MakePartial())
 	w.number, w.skip = op.Placeholder(s, tensor.Int64, scalar), op.Placeholder(s, tensor.Int64, scalar)
