@@ -334,6 +334,8 @@ func TestGraphErrors(t *testing.T) {
 		"types":    {numbers(t, 3).MapOps(1, add).Batch(1), status.InvalidArgument, "graph_test.go"},
 		"no result": {numbers(t, 3).MapOps(1, func(*op.Scope, []op.Output) []op.Output { return nil }).Batch(1), status.InvalidArgument,
 			"the function of MapOps returns no tensors"},
+		"no tensor": {numbers(t, 3).MapOps(1, func(*op.Scope, []op.Output) []op.Output { return make([]op.Output, 1) }).Batch(1), status.InvalidArgument,
+			"result 0 of the function of MapOps is no tensor"},
 		"numbers": {numbers(t, 3).ParseExamples(1, exampleFeatures...).Batch(1), status.InvalidArgument, "an example is a string scalar"},
 	} {
 		t.Run(name, func(t *testing.T) {

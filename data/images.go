@@ -90,10 +90,10 @@ func ReadImage(path string, height, width int) (tensor.Tensor, error) {
 	return tensor.FromSlice(tensor.Shape{int64(height), int64(width), 3}, img.scale(height, width))
 }
 
-// picture has rows of red, green and blue.
+// picture is a decoded image. at returns red, green and blue of a pixel.
 type picture struct {
 	height, width int
-	pix           []uint8
+	at            func(x, y int) [3]uint8
 }
 
 // decodeImage returns the pixels of a file.
@@ -109,21 +109,14 @@ func decodeImage(file []byte) (*picture, error) {
 		if err != nil {
 			return nil, status.Errorf(status.DataLoss, "%w", err)
 		}
-		return &picture{p.Height, p.Width, p.Pix}, nil
+		return &picture{p.Height, p.Width, func(x, y int) [3]uint8 { return [3]uint8(p.Pix[(y*p.Width+x)*3:]) }}, nil
 	}
 	img, _, err := image.Decode(bytes.NewReader(file))
 	if err != nil {
 		return nil, status.Errorf(status.DataLoss, "%w", err)
 	}
-	p := &picture{config.Height, config.Width, make([]uint8, 0, config.Height*config.Width*3)}
 	b := img.Bounds()
-	for y := b.Min.Y; y < b.Max.Y; y++ {
-		for x := b.Min.X; x < b.Max.X; x++ {
-			c := rgb(img.At(x, y))
-			p.pix = append(p.pix, c[:]...)
-		}
-	}
-	return p, nil
+	return &picture{b.Dy(), b.Dx(), func(x, y int) [3]uint8 { return rgb(img.At(b.Min.X+x, b.Min.Y+y)) }}, nil
 }
 
 // rgb returns a color without its transparency. Of samples of 16 bits the lower 8 are left out.
@@ -147,11 +140,11 @@ func (p *picture) scale(height, width int) []float32 {
 	}
 	for y := range height {
 		row := between(y, height, p.height)
-		above, below := p.pix[row.lo*p.width*3:], p.pix[row.hi*p.width*3:]
 		for _, x := range columns {
+			above, below := [2][3]uint8{p.at(x.lo, row.lo), p.at(x.hi, row.lo)}, [2][3]uint8{p.at(x.lo, row.hi), p.at(x.hi, row.hi)}
 			for c := range 3 {
-				top := mix(float32(above[x.lo*3+c]), float32(above[x.hi*3+c]), x.fraction)
-				bottom := mix(float32(below[x.lo*3+c]), float32(below[x.hi*3+c]), x.fraction)
+				top := mix(float32(above[0][c]), float32(above[1][c]), x.fraction)
+				bottom := mix(float32(below[0][c]), float32(below[1][c]), x.fraction)
 				out = append(out, mix(top, bottom, row.fraction))
 			}
 		}

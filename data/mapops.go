@@ -18,7 +18,8 @@ import (
 // draw no random numbers and keep no state.
 //
 // f is called several times, for different graphs, and must add the same operations each time. The
-// types and shapes of the elements are those of its results. They are read with the errors of f.
+// types and shapes of the elements are those of its results. An error of f is that of the first
+// element.
 //
 //	d := data.TextLines("numbers.txt").MapOps(2, func(s *op.Scope, line []op.Output) []op.Output {
 //		return []op.Output{op.StringToNumber(s, line[0])}
@@ -26,10 +27,9 @@ import (
 func (d *Dataset) MapOps(workers int, f func(s *op.Scope, element []op.Output) []op.Output) *Dataset {
 	step, spec, err := mapStep(d.spec, f)
 	if err != nil {
-		out := d.with("MapOps", failing(err), func(p *pipeline, _ op.Output, _ []tensor.DType, _ []tensor.PartialShape) op.Output {
+		return d.with("MapOps", failing(err), func(p *pipeline, _ op.Output, _ []tensor.DType, _ []tensor.PartialShape) op.Output {
 			return p.fail(err)
 		})
-		return out
 	}
 	out := d.with("MapOps", func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
 		return func(yield func(Element, error) bool) {
@@ -74,7 +74,10 @@ func mapStep(from []Spec, f func(*op.Scope, []op.Output) []op.Output) (*mapped, 
 		return nil, nil, status.InvalidArgumentf("data: the function of MapOps returns no tensors")
 	}
 	var spec []Spec
-	for _, r := range results {
+	for i, r := range results {
+		if r.Node == nil {
+			return nil, nil, status.InvalidArgumentf("data: result %d of the function of MapOps is no tensor", i)
+		}
 		spec = append(spec, Spec{r.DType().Base(), s.ShapeOf(r)})
 		m.Fetches = append(m.Fetches, op.Identity(s, r)) // a placeholder cannot be fetched
 	}

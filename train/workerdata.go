@@ -44,23 +44,20 @@ type onWorker interface {
 // newOnWorker adds the operations to a scope, whose device is the task.
 func newOnWorker(s *op.Scope, d Dataset) (onWorker, error) {
 	s = s.SubScope("fit_data")
-	rows, isRows := d.(RowDataset)
-	if isRows {
+	var noRows error
+	if rows, ok := d.(RowDataset); ok {
 		columns, batches, err := rows.Rows()
 		if err == nil {
 			return newWorkerRows(s, d, columns, batches)
 		}
-		if status.CodeOf(err) != status.Unimplemented {
-			return nil, err
-		}
+		noRows = err
 	}
 	pipeline, ok := d.(GraphDataset)
 	switch {
-	case ok:
+	case ok && (noRows == nil || status.CodeOf(noRows) == status.Unimplemented):
 		return newWorkerPipeline(s, pipeline)
-	case isRows:
-		_, _, err := rows.Rows()
-		return nil, err
+	case noRows != nil:
+		return nil, noRows
 	}
 	return nil, status.Unimplementedf("train: DataOnWorker needs data with rows in memory (RowDataset) or a pipeline of operations (GraphDataset), not a %T", d)
 }
