@@ -15,6 +15,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/data"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/nn"
@@ -212,6 +213,15 @@ func TestPipelineOnWorker(t *testing.T) {
 			sameWeights(t, read, fed)
 			sameHistory(t, got, want)
 		})
+	}
+	tasks, err := weft.ClusterStatus(t.Context(), cl.Target("worker", 0))
+	if err != nil || len(tasks) != 1 || len(tasks[0].Resources) == 0 {
+		t.Fatal(tasks, err)
+	}
+	for _, r := range tasks[0].Resources {
+		if strings.HasPrefix(r.Name, "fit_batches") || strings.HasPrefix(r.Name, "fit_cache") {
+			t.Errorf("%s is still there", r.Name)
+		}
 	}
 }
 
