@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -21,12 +22,16 @@ func (d *Dataset) PaddedBatch(n int) *Dataset { return d.batch(n, false, true) }
 
 func (d *Dataset) batch(n int, drop, pad bool) *Dataset {
 	same := func(p *Dataset) *Dataset { return p.batch(n, drop, pad) }
+	var wrong error
+	switch {
+	case n < 1:
+		wrong = status.InvalidArgumentf("data: batches of %d elements", n)
+	case d.batched:
+		wrong = status.FailedPreconditionf("data: Batch was called twice")
+	}
 	out := d.ordered(same, func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
-		if n < 1 {
-			return failed(status.InvalidArgumentf("data: batches of %d elements", n))
-		}
-		if d.batched {
-			return failed(status.FailedPreconditionf("data: Batch was called twice"))
+		if wrong != nil {
+			return failed(wrong)
 		}
 		return func(yield func(Element, error) bool) {
 			waiting := make([]Element, 0, n)
@@ -48,6 +53,14 @@ func (d *Dataset) batch(n int, drop, pad bool) *Dataset {
 				yield(stackElements(waiting, pad))
 			}
 		}
+	}, func(p *pipeline, in op.Output, types []tensor.DType, shapes []tensor.PartialShape) op.Output {
+		switch {
+		case wrong != nil:
+			return p.fail(wrong)
+		case pad:
+			return p.padded(in, d.spec, n, types, shapes)
+		}
+		return op.BatchDatasetV2(p.s, in, p.number(n), op.Const(p.s, drop), types, shapes)
 	})
 	out.batched = true
 	out.spec = make([]Spec, len(d.spec))
@@ -60,6 +73,26 @@ func (d *Dataset) batch(n int, drop, pad bool) *Dataset {
 		}
 	}
 	return out
+}
+
+// padded adds the batches of [Dataset.PaddedBatch]. Every dimension has the size of the longest.
+func (p *pipeline) padded(in op.Output, spec []Spec, n int, types []tensor.DType, shapes []tensor.PartialShape) op.Output {
+	var sizes, zeros []op.Output
+	for i, s := range spec {
+		if !s.Shape.RankKnown() {
+			return p.fail(status.InvalidArgumentf("data: PaddedBatch on a worker needs the number of dimensions of tensor %d", i))
+		}
+		longest := make([]int64, s.Shape.Rank())
+		for d := range longest {
+			longest[d] = -1
+		}
+		zero, err := tensor.Zeros(types[i], nil)
+		if err != nil {
+			return p.fail(err)
+		}
+		sizes, zeros = append(sizes, op.Const(p.s, longest)), append(zeros, op.Const(p.s, zero))
+	}
+	return op.PaddedBatchDatasetV2(p.s, in, p.number(n), sizes, zeros, op.Const(p.s, false), shapes)
 }
 
 // stackElements stacks each tensor of several elements.

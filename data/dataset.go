@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -27,6 +28,8 @@ type Dataset struct {
 	indexed *indexed // nil if the elements are not rows of tensors in memory
 	why     string   // why not: the function that made the data set
 	read    func(ctx context.Context, epoch int) iter.Seq2[Element, error]
+	tfdata  func(p *pipeline) op.Output // adds the same to a graph; nil if it cannot
+	program string                      // why not, and what to use instead
 }
 
 // unknown is the count of a data set whose number of elements is not known.
@@ -35,7 +38,19 @@ const unknown = -1
 // New returns the data set of a function that reads the elements of an epoch. An error must be the
 // last pair. count is the number of elements, or negative if it is not known.
 func New(spec []Spec, count int, read func(ctx context.Context, epoch int) iter.Seq2[Element, error]) *Dataset {
-	return &Dataset{spec: spec, count: count, read: read, why: "a file or a function of the program"}
+	return &Dataset{
+		spec: spec, count: count, read: read, why: "a file or a function of the program",
+		program: "New reads the elements with a function of the program; begin with FromSlices, TextLines, TFRecord or ImageFolder",
+	}
+}
+
+// source is New for what a graph can read, too.
+func source(
+	spec []Spec, count int, read func(ctx context.Context, epoch int) iter.Seq2[Element, error], tfdata func(p *pipeline) op.Output,
+) *Dataset {
+	d := New(spec, count, read)
+	d.tfdata = tfdata
+	return d
 }
 
 // FromSlices returns the data set of the rows of columns: Go slices, or anything else that
@@ -64,6 +79,10 @@ func FromSlices(columns ...any) (*Dataset, error) {
 		d.spec = append(d.spec, Spec{t.DType(), t.Shape()[1:].Partial()})
 	}
 	d.indexed = &indexed{columns: tensors, count: d.count, order: func(positions *Dataset) *Dataset { return positions }}
+	d.tfdata = func(p *pipeline) op.Output {
+		_, shapes := components(d.spec)
+		return p.rows(tensors, shapes)
+	}
 	d.read = func(context.Context, int) iter.Seq2[Element, error] {
 		return func(yield func(Element, error) bool) {
 			for i := range d.count {
@@ -110,11 +129,10 @@ func (d *Dataset) Elements(ctx context.Context, epoch int) iter.Seq2[Element, er
 
 // Types implements [train.Dataset].
 func (d *Dataset) Types() ([]tensor.DType, []tensor.PartialShape) {
-	types, shapes := make([]tensor.DType, len(d.spec)), make([]tensor.PartialShape, len(d.spec))
-	for i, s := range d.spec {
-		types[i], shapes[i] = s.DType, s.Shape
-		if !d.batched {
-			shapes[i] = withBatch(s.Shape)
+	types, shapes := components(d.spec)
+	if !d.batched {
+		for i := range shapes {
+			shapes[i] = withBatch(shapes[i])
 		}
 	}
 	return types, shapes
@@ -123,9 +141,13 @@ func (d *Dataset) Types() ([]tensor.DType, []tensor.PartialShape) {
 // Batches implements [train.Dataset]. It yields an error if [Dataset.Batch] was not called.
 func (d *Dataset) Batches(ctx context.Context, epoch int) iter.Seq2[[]tensor.Tensor, error] {
 	if !d.batched {
-		return failed(status.FailedPreconditionf("data: the data set has single elements; call Batch"))
+		return failed(errNotBatched())
 	}
 	return d.Elements(ctx, epoch)
+}
+
+func errNotBatched() error {
+	return status.FailedPreconditionf("data: the data set has single elements; call Batch")
 }
 
 // NumBatches returns the number of batches; 0 if it is not known.
@@ -144,21 +166,37 @@ func withBatch(p tensor.PartialShape) tensor.PartialShape {
 	return tensor.MakePartial(append([]int64{-1}, p.Dims()...)...)
 }
 
-// with returns a copy of d that reads its elements with another function, which changes them. name
-// is that of the function.
-func (d *Dataset) with(name string, read func(ctx context.Context, epoch int) iter.Seq2[Element, error]) *Dataset {
+// with returns a copy of d that reads its elements with another function, which changes them, and
+// in a graph with another operation. name is that of the function.
+func (d *Dataset) with(name string, read func(ctx context.Context, epoch int) iter.Seq2[Element, error], add stage) *Dataset {
 	out := *d
-	out.read, out.indexed = read, nil
+	out.read, out.indexed, out.tfdata = read, nil, nil
 	if d.indexed != nil {
 		out.why = name
+	}
+	switch {
+	case d.tfdata == nil:
+	case add == nil:
+		out.program = name + " calls a function of the program; make the function of operations (MapOps), or call ParseExamples"
+	default:
+		out.tfdata = func(p *pipeline) op.Output {
+			in := d.tfdata(p)
+			if in.Node == nil { // a build error
+				return in
+			}
+			types, shapes := components(out.spec)
+			return add(p, in, types, shapes)
+		}
 	}
 	return &out
 }
 
 // ordered is with for a function that only chooses, orders and batches elements. same is the same
 // function of another data set.
-func (d *Dataset) ordered(same func(*Dataset) *Dataset, read func(ctx context.Context, epoch int) iter.Seq2[Element, error]) *Dataset {
-	out := d.with("", read)
+func (d *Dataset) ordered(
+	same func(*Dataset) *Dataset, read func(ctx context.Context, epoch int) iter.Seq2[Element, error], add stage,
+) *Dataset {
+	out := d.with("", read, add)
 	if in := d.indexed; in != nil {
 		out.indexed = &indexed{columns: in.columns, count: in.count, order: func(p *Dataset) *Dataset { return same(in.order(p)) }}
 	}

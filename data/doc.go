@@ -17,8 +17,17 @@
 // The order of [Dataset.Shuffle] differs from epoch to epoch.
 //
 // [train.Fit] reads the batches in the program and feeds them. With FitOptions.DataOnWorker the
-// rows of slices go to the task of the session once, and the operations of tf.data read the same
-// batches there. Functions of the program and files stay in the program.
+// operations of tf.data read the same batches on the task of the session. Rows of slices go there
+// once, and files are those of the task: lines, TFRecord files and images. [Dataset.MapOps] changes
+// elements with operations, in the program and on the task:
+//
+//	lines := data.TextLines("numbers.csv").MapOps(2, func(s *op.Scope, line []op.Output) []op.Output {
+//		number := op.Const(s, []float32{0})
+//		return op.DecodeCSV(s, line[0], []op.Output{number, number})
+//	})
+//
+// Functions of the program ([New], [Dataset.Map]) stay in the program. [Dataset.Graph] adds the
+// operations to any graph.
 //
 // Errors name the file, and the line or record where there is one.
 package data

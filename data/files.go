@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -28,7 +29,7 @@ const maxLine = 16 << 20
 // end in ".gz" are decompressed.
 func TextLines(paths ...string) *Dataset {
 	spec := []Spec{{tensor.String, tensor.MakePartial()}}
-	return New(spec, unknown, func(context.Context, int) iter.Seq2[Element, error] {
+	return source(spec, unknown, func(context.Context, int) iter.Seq2[Element, error] {
 		return func(yield func(Element, error) bool) {
 			for _, path := range paths {
 				if !readLines(path, yield) {
@@ -36,8 +37,38 @@ func TextLines(paths ...string) *Dataset {
 				}
 			}
 		}
-	})
+	}, func(p *pipeline) op.Output { return p.lines(spec, paths) })
 }
+
+// lines adds a data set for each run of files that are compressed, or not, and concatenates them.
+func (p *pipeline) lines(spec []Spec, paths []string) op.Output {
+	runs := [][]string{{}}
+	for i, path := range paths {
+		if i > 0 && isCompressed(path) != isCompressed(paths[i-1]) {
+			runs = append(runs, nil)
+		}
+		runs[len(runs)-1] = append(runs[len(runs)-1], path)
+	}
+	types, shapes := components(spec)
+	var all op.Output
+	for i, run := range runs {
+		compression := ""
+		if len(run) > 0 && isCompressed(run[0]) {
+			compression = "GZIP"
+		}
+		d := op.TextLineDataset(p.s, op.Const(p.s, run), op.Const(p.s, compression), p.number(fileBuffer))
+		if i > 0 {
+			d = op.ConcatenateDataset(p.s, all, d, types, shapes)
+		}
+		all = d
+	}
+	return all
+}
+
+// fileBuffer is the number of bytes of a file that a worker reads at a time, as in TensorFlow.
+const fileBuffer = 256 << 10
+
+func isCompressed(path string) bool { return strings.HasSuffix(path, ".gz") }
 
 // readLines yields the lines of a file. It returns false after an error or the end of the loop.
 func readLines(path string, yield func(Element, error) bool) bool {
@@ -67,7 +98,7 @@ func open(path string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, fileError(path, err)
 	}
-	if !strings.HasSuffix(path, ".gz") {
+	if !isCompressed(path) {
 		return f, nil
 	}
 	z, err := gzip.NewReader(bufio.NewReader(f))

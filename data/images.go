@@ -1,16 +1,19 @@
 package data
 
 import (
+	"bytes"
 	"context"
 	"image"
+	"image/color"
 	_ "image/jpeg" // a format of ImageFolder
 	_ "image/png"  // a format of ImageFolder
-	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/format/jpeg"
+	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -51,81 +54,117 @@ func ImageFolder(dir string, height, width, workers int) (d *Dataset, classes []
 	if len(paths) == 0 {
 		return nil, nil, status.NotFoundf("data: there are no images in subfolders of %s", dir)
 	}
-	names := New([]Spec{{tensor.String, tensor.MakePartial()}, {tensor.Int32, tensor.MakePartial()}}, len(paths),
-		func(context.Context, int) iter.Seq2[Element, error] {
-			return func(yield func(Element, error) bool) {
-				for i, path := range paths {
-					if !yield(Element{tensor.Scalar(path), tensor.Scalar(labels[i])}, nil) {
-						return
-					}
-				}
-			}
-		})
+	names, err := FromSlices(paths, labels)
+	if err != nil {
+		return nil, nil, err
+	}
 	spec := []Spec{{tensor.Float32, tensor.MakePartial(int64(height), int64(width), 3)}, {tensor.Int32, tensor.MakePartial()}}
-	return names.Map(workers, spec, func(e Element) (Element, error) {
+	return names.mapWith("ImageFolder", workers, spec, func(e Element) (Element, error) {
 		pixels, err := ReadImage(tensor.Value[string](&e[0]), height, width)
 		return Element{pixels, e[1]}, err
+	}, func(s *op.Scope, e []op.Output) []op.Output {
+		return []op.Output{readImage(s, e[0], height, width), e[1]}
 	}), classes, nil
 }
 
+// readImage adds the operations that do what [ReadImage] does.
+func readImage(s *op.Scope, path op.Output, height, width int) op.Output {
+	img := op.DecodeImage(s, op.ReadFile(s, path), op.DecodeImageChannels(3), op.DecodeImageExpandAnimations(false))
+	one := op.ExpandDims(s, img, op.Const(s, int32(0)))
+	scaled := op.ResizeBilinear(s, one, op.Const(s, []int32{int32(height), int32(width)}), op.ResizeBilinearHalfPixelCenters(true))
+	return op.Squeeze(s, scaled, op.SqueezeSqueezeDims([]int64{0}))
+}
+
 // ReadImage reads a PNG or JPEG file and scales it to a size, as [ImageFolder] does: a float32
-// tensor [height, width, 3] of values from 0 to 255.
+// tensor [height, width, 3] of values from 0 to 255. Transparency is left out. The values are those
+// of the operations DecodeImage and, with half_pixel_centers, ResizeBilinear.
 func ReadImage(path string, height, width int) (tensor.Tensor, error) {
-	f, err := fileio.Files{}.Open(path)
+	file, err := fileio.Files{}.Read(path)
 	if err != nil {
 		return tensor.Tensor{}, fileError(path, err)
 	}
-	defer f.Close()
-	config, _, err := image.DecodeConfig(f)
-	if err == nil && config.Width*config.Height > maxPixels {
-		return tensor.Tensor{}, status.InvalidArgumentf("data: %s has %d x %d pixels, at most %d are read", path, config.Width, config.Height, maxPixels)
-	}
-	if err == nil {
-		_, err = f.Seek(0, 0)
-	}
-	var img image.Image
-	if err == nil {
-		img, _, err = image.Decode(f)
-	}
+	img, err := decodeImage(file)
 	if err != nil {
-		return tensor.Tensor{}, status.Errorf(status.DataLoss, "data: %s: %w", path, err)
+		return tensor.Tensor{}, status.Errorf(status.CodeOf(err), "data: %s: %w", path, err)
 	}
-	return tensor.FromSlice(tensor.Shape{int64(height), int64(width), 3}, scale(img, height, width))
+	return tensor.FromSlice(tensor.Shape{int64(height), int64(width), 3}, img.scale(height, width))
+}
+
+// picture is a decoded image. at returns red, green and blue of a pixel.
+type picture struct {
+	height, width int
+	at            func(x, y int) [3]uint8
+}
+
+// decodeImage returns the pixels of a file.
+func decodeImage(file []byte) (*picture, error) {
+	config, format, err := image.DecodeConfig(bytes.NewReader(file))
+	switch {
+	case err != nil:
+		return nil, status.Errorf(status.DataLoss, "%w", err)
+	case config.Width*config.Height > maxPixels:
+		return nil, status.InvalidArgumentf("%d x %d pixels, at most %d are read", config.Width, config.Height, maxPixels)
+	case format == "jpeg":
+		p, err := jpeg.Decode(context.Background(), string(file), jpeg.DecodeOptions{Channels: 3, Ratio: 1, Smooth: true, Fast: true})
+		if err != nil {
+			return nil, status.Errorf(status.DataLoss, "%w", err)
+		}
+		return &picture{p.Height, p.Width, func(x, y int) [3]uint8 { return [3]uint8(p.Pix[(y*p.Width+x)*3:]) }}, nil
+	}
+	img, _, err := image.Decode(bytes.NewReader(file))
+	if err != nil {
+		return nil, status.Errorf(status.DataLoss, "%w", err)
+	}
+	b := img.Bounds()
+	return &picture{b.Dy(), b.Dx(), func(x, y int) [3]uint8 { return rgb(img.At(b.Min.X+x, b.Min.Y+y)) }}, nil
+}
+
+// rgb returns a color without its transparency. Of samples of 16 bits the lower 8 are left out.
+func rgb(c color.Color) [3]uint8 {
+	switch c := c.(type) {
+	case color.NRGBA:
+		return [3]uint8{c.R, c.G, c.B}
+	case color.NRGBA64:
+		return [3]uint8{uint8(c.R >> 8), uint8(c.G >> 8), uint8(c.B >> 8)}
+	}
+	r, g, b, _ := c.RGBA()
+	return [3]uint8{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8)}
 }
 
 // scale interpolates linearly between the centers of the pixels.
-func scale(img image.Image, height, width int) []float32 {
-	b := img.Bounds()
+func (p *picture) scale(height, width int) []float32 {
 	out := make([]float32, 0, height*width*3)
+	columns := make([]position, width)
+	for x := range columns {
+		columns[x] = between(x, width, p.width)
+	}
 	for y := range height {
-		y0, y1, fy := between(y, height, b.Dy())
-		for x := range width {
-			x0, x1, fx := between(x, width, b.Dx())
-			corners := [4][3]float32{
-				rgb(img, b.Min.X+x0, b.Min.Y+y0), rgb(img, b.Min.X+x1, b.Min.Y+y0),
-				rgb(img, b.Min.X+x0, b.Min.Y+y1), rgb(img, b.Min.X+x1, b.Min.Y+y1),
-			}
+		row := between(y, height, p.height)
+		for _, x := range columns {
+			above, below := [2][3]uint8{p.at(x.lo, row.lo), p.at(x.hi, row.lo)}, [2][3]uint8{p.at(x.lo, row.hi), p.at(x.hi, row.hi)}
 			for c := range 3 {
-				top := corners[0][c] + (corners[1][c]-corners[0][c])*fx
-				bottom := corners[2][c] + (corners[3][c]-corners[2][c])*fx
-				out = append(out, top+(bottom-top)*fy)
+				top := mix(float32(above[0][c]), float32(above[1][c]), x.fraction)
+				bottom := mix(float32(below[0][c]), float32(below[1][c]), x.fraction)
+				out = append(out, mix(top, bottom, row.fraction))
 			}
 		}
 	}
 	return out
 }
 
-// between returns the two pixels of a side of n pixels between which pixel i of size pixels lies,
-// and the fraction of the way from the first to the second.
-func between(i, size, n int) (lo, hi int, fraction float32) {
-	at := (float32(i)+0.5)*float32(n)/float32(size) - 0.5
-	at = min(max(at, 0), float32(n-1))
-	lo = int(at)
-	return lo, min(lo+1, n-1), at - float32(lo)
+// mix rounds the product, as the operation does: it is not fused with the sum.
+func mix(a, b, fraction float32) float32 { return a + float32((b-a)*fraction) }
+
+// position is a place between two pixels of a side, and the fraction of the way between them.
+type position struct {
+	lo, hi   int
+	fraction float32
 }
 
-// rgb returns the color of a pixel, from 0 to 255.
-func rgb(img image.Image, x, y int) [3]float32 {
-	r, g, b, _ := img.At(x, y).RGBA()
-	return [3]float32{float32(r) / 257, float32(g) / 257, float32(b) / 257}
+// between returns the position of pixel i of size pixels in a side of n pixels.
+func between(i, size, n int) position {
+	at := float32((float32(i)+0.5)*(float32(n)/float32(size))) - 0.5
+	at = min(max(at, 0), float32(n-1))
+	lo := int(at)
+	return position{lo, min(lo+1, n-1), at - float32(lo)}
 }

@@ -4,15 +4,32 @@ import (
 	"context"
 	"iter"
 	"sync"
+
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/tensor"
 )
 
 // Map applies a function to each element, on up to workers goroutines at a time. The order stays.
 // The function may be called concurrently, must not modify its argument, and returns elements of
-// the given types and shapes; a nil spec is that of d.
+// the given types and shapes; a nil spec is that of d. Only the program can call it, not a worker:
+// see [Dataset.MapOps].
 func (d *Dataset) Map(workers int, spec []Spec, f func(Element) (Element, error)) *Dataset {
-	out := d.with("Map", func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
+	return d.mapWith("Map", workers, spec, f, nil)
+}
+
+// mapWith is Map for the method of the given name. A graph calls g, if it is not nil, for f.
+func (d *Dataset) mapWith(
+	name string, workers int, spec []Spec, f func(Element) (Element, error), g func(*op.Scope, []op.Output) []op.Output,
+) *Dataset {
+	var add stage
+	if g != nil {
+		add = func(p *pipeline, in op.Output, types []tensor.DType, shapes []tensor.PartialShape) op.Output {
+			return p.apply(in, d.spec, workers, types, shapes, g)
+		}
+	}
+	out := d.with(name, func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
 		return func(yield func(Element, error) bool) { mapElements(ctx, d.read, epoch, max(workers, 1), f, yield) }
-	})
+	}, add)
 	if spec != nil {
 		out.spec = spec
 	}
@@ -89,39 +106,8 @@ func (d *Dataset) Prefetch(n int) *Dataset {
 				}
 			}
 		}
-	})
-}
-
-// Cache keeps all elements in memory after they have been read for the first time. It comes before
-// [Dataset.Shuffle], because it also keeps their order.
-func (d *Dataset) Cache() *Dataset {
-	var mu sync.Mutex
-	var kept []Element
-	full := false
-	return d.ordered(func(p *Dataset) *Dataset { return p.Cache() }, func(ctx context.Context, epoch int) iter.Seq2[Element, error] {
-		return func(yield func(Element, error) bool) {
-			mu.Lock()
-			have, ok := kept, full
-			mu.Unlock()
-			if ok {
-				for _, e := range have {
-					if !yield(e, nil) {
-						return
-					}
-				}
-				return
-			}
-			var all []Element
-			for e, err := range d.read(ctx, epoch) {
-				if !yield(e, err) || err != nil {
-					return
-				}
-				all = append(all, e)
-			}
-			mu.Lock()
-			kept, full = all, true
-			mu.Unlock()
-		}
+	}, func(p *pipeline, in op.Output, types []tensor.DType, shapes []tensor.PartialShape) op.Output {
+		return op.PrefetchDataset(p.s, in, p.number(max(n, 1)), types, shapes)
 	})
 }
 

@@ -29,7 +29,7 @@ func (d *Dataset) Rows() (columns []tensor.Tensor, batches func(ctx context.Cont
 		return nil, nil, status.Unimplementedf("data: the data set cannot be read on a worker, because its elements come from %s; "+
 			"rows of slices can (FromSlices, Table.Dataset, IDX), in the order of Shuffle, Split, Shard, Take, Skip and Batch", d.why)
 	case !d.batched:
-		return nil, nil, status.FailedPreconditionf("data: the data set has single elements; call Batch")
+		return nil, nil, errNotBatched()
 	}
 	all := make([]int64, d.indexed.count)
 	for i := range all {

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -142,7 +143,7 @@ func ReadTexts(path string) (*Texts, error) {
 // scalar. Texts have different lengths: make batches with [Dataset.PaddedBatch].
 func (t *Texts) Dataset(v *Vocabulary) *Dataset {
 	spec := []Spec{{tensor.Int32, tensor.MakePartial(-1)}, {tensor.Int32, tensor.MakePartial()}}
-	return New(spec, len(t.Texts), func(context.Context, int) iter.Seq2[Element, error] {
+	return source(spec, len(t.Texts), func(context.Context, int) iter.Seq2[Element, error] {
 		return func(yield func(Element, error) bool) {
 			for i, text := range t.Texts {
 				if !yield(Element{tensor.Vector(v.Numbers(text)...), tensor.Scalar(t.Labels[i])}, nil) {
@@ -150,5 +151,24 @@ func (t *Texts) Dataset(v *Vocabulary) *Dataset {
 				}
 			}
 		}
+	}, func(p *pipeline) op.Output { return p.texts(spec, t, v) })
+}
+
+// texts adds a data set that takes the numbers of each text out of those of all texts.
+func (p *pipeline) texts(spec []Spec, t *Texts, v *Vocabulary) op.Output {
+	all, starts, sizes := []int32{}, []int32{}, []int32{}
+	for _, text := range t.Texts {
+		numbers := v.Numbers(text)
+		starts, sizes = append(starts, int32(len(all))), append(sizes, int32(len(numbers)))
+		all = append(all, numbers...)
+	}
+	columns := []tensor.Tensor{tensor.Vector(starts...), tensor.Vector(sizes...), tensor.Vector(t.Labels...)}
+	rows := []Spec{spec[1], spec[1], spec[1]} // int32 scalars
+	_, scalars := components(rows)
+	words := op.Const(p.s, all)
+	types, shapes := components(spec)
+	return p.apply(p.rows(columns, scalars), rows, 1, types, shapes, func(s *op.Scope, e []op.Output) []op.Output {
+		one := op.Const(s, []int32{1})
+		return []op.Output{op.Slice(s, words, op.Reshape(s, e[0], one), op.Reshape(s, e[1], one)), e[2]}
 	})
 }

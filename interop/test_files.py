@@ -101,6 +101,25 @@ class Files(ClusterTest):
                 records = list(tf.io.tf_record_iterator(self.path(name + ".tfrecord"), options))
                 self.assertEqual(records, [b"one", b"", name.encode()])
 
+    def test_pipelines(self):
+        """TensorFlow reads the batches of the pipelines of package data, bit for bit."""
+        for name, epochs in go_files("data", self.dir).items():
+            graph = tf.GraphDef()
+            with open(self.path(name + ".pb"), "rb") as f:
+                graph.ParseFromString(f.read())
+            with self.subTest(name), tf.Graph().as_default() as g, tf.Session() as sess:
+                tf.import_graph_def(graph, name="")
+                batch = g.get_operation_by_name("next").outputs
+                for epoch, want in epochs.items():
+                    sess.run("start", {"epoch:0": int(epoch)})
+                    for values in want:
+                        for got, value in zip(sess.run(batch), values, strict=True):
+                            if got.dtype == object:
+                                value = [text.encode() for text in value]
+                            np.testing.assert_array_equal(got, np.array(value, got.dtype))
+                    with self.assertRaises(tf.errors.OutOfRangeError):
+                        sess.run(batch)
+
     def test_keras(self):
         """A model goes from Keras to a Go program, and from there to Keras as a SavedModel."""
         done = subprocess.run(

@@ -38,9 +38,10 @@ type FitOptions struct {
 	// OnEpoch is called after each epoch; training ends with its error. It may be nil.
 	OnEpoch func(Epoch) error
 
-	// DataOnWorker copies the training data, which must be a [RowDataset], to the task of the
-	// session once, and reads it there with the operations of tf.data. Otherwise the program reads
-	// the data and feeds each batch. The batches are the same ones.
+	// DataOnWorker reads the training data on the task of the session with the operations of
+	// tf.data. The rows of a [RowDataset] go there once. Of a [GraphDataset] the task reads the
+	// files. Otherwise the program reads the data and feeds each batch. The batches are the same
+	// ones.
 	DataOnWorker bool
 
 	Target  string      // of the session; "local" if "", or the own task of Cluster

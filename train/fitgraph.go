@@ -25,7 +25,7 @@ type fitting struct {
 	nextEpoch  op.Output // int64, fed to advance
 	advance    *graph.Node
 	sync       *SyncReplicasOptimizer // nil for asynchronous training
-	onWorker   *workerData            // nil if the program reads the training data
+	onWorker   onWorker               // nil if the program reads the training data
 	ring       *ring                  // nil unless the workers have copies of the model
 	assign     []*graph.Node          // set the variables of the model to the values of values
 	values     []op.Output
@@ -66,8 +66,11 @@ func newFitting(m Model, data Dataset, o FitOptions) (*fitting, error) {
 			on = on.WithDevice(fmt.Sprintf("/job:worker/task:%d", c.Task))
 		}
 		var err error
-		if f.onWorker, err = newWorkerData(on, data); err != nil {
+		if f.onWorker, err = newOnWorker(on, data); err != nil {
 			return nil, err
+		}
+		if p, ok := f.onWorker.(*workerPipeline); ok && f.ring != nil {
+			f.ring.more, f.ring.told = op.Cast(on, p.more, tensor.Float32), true
 		}
 	}
 	if err := f.addBatch(s); err != nil {
@@ -107,7 +110,7 @@ func (f *fitting) addBatch(s *op.Scope) error {
 			name = "labels"
 		}
 		if f.onWorker != nil { // validation data is fed
-			f.batch = append(f.batch, op.PlaceholderWithDefault(s.Named(name), f.onWorker.next[i], shapes[i]))
+			f.batch = append(f.batch, op.PlaceholderWithDefault(s.Named(name), f.onWorker.outputs()[i], shapes[i]))
 			continue
 		}
 		f.batch = append(f.batch, op.Placeholder(s.Named(name), t, op.PlaceholderShape(shapes[i])))

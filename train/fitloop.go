@@ -205,6 +205,10 @@ func (f *fitting) trainEpoch(ctx context.Context, epoch int, bar *progress) (map
 	if f.ring != nil {
 		fetches = append(fetches, f.ring.all)
 	}
+	own := len(fetches)
+	if f.onWorker != nil {
+		fetches = append(fetches, f.onWorker.fetches()...)
+	}
 	for next, err := range f.upcoming(ctx, epoch) {
 		if err != nil {
 			return nil, fmt.Errorf("epoch %d, batch %d: %w", epoch+1, total.batches+1, err)
@@ -217,14 +221,23 @@ func (f *fitting) trainEpoch(ctx context.Context, epoch int, bar *progress) (map
 		}
 		if f.ring != nil {
 			maps.Copy(feeds, f.ring.feeds())
-			feeds[f.ring.more] = tensor.Scalar(float32(0))
-			if next.more {
-				feeds[f.ring.more] = tensor.Scalar(float32(1))
+			if !f.ring.told {
+				feeds[f.ring.more] = tensor.Scalar(float32(0))
+				if next.more {
+					feeds[f.ring.more] = tensor.Scalar(float32(1))
+				}
 			}
 		}
 		out, err := f.sess.Run(ctx, feeds, fetches, []*graph.Node{f.update})
+		if f.onWorker != nil && total.batches == 0 && isEnd(err) {
+			break
+		}
 		if err != nil {
 			return nil, explain(err, epoch, total.batches)
+		}
+		if f.onWorker != nil {
+			next = f.onWorker.fetched(next, out[own:])
+			out = out[:own]
 		}
 		if err := total.add(next, out); err != nil {
 			return nil, fmt.Errorf("epoch %d, batch %d: %w", epoch+1, total.batches, err)

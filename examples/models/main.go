@@ -37,7 +37,7 @@ var examples = []struct {
 	{example{"text", "text classification by the mean of embeddings", "val_accuracy", 0.9, fitText}, 4000, 1000, 6, 6, false},
 	{example{"widedeep", "wide and deep learning on a table", "val_auc", 0.9, fitWideDeep}, 20000, 6000, 8, 10, false},
 	{example{"transformer", "a small Transformer that reverses sequences", "val_accuracy", 0.9, fitTransformer}, 6000, 3000, 10, 10, false},
-	{example{"collaborative", "recommendations by embeddings on two parameter servers", "val_root_mean_squared_error", 0.4, fitCollaborative}, 40000, 12000, 8, 8, true},
+	{example{"collaborative", "recommendations by embeddings on two parameter servers", "val_root_mean_squared_error", 0.4, fitCollaborative}, 40000, 12000, 8, 12, true},
 }
 
 func main() {

@@ -3,6 +3,7 @@
 //
 //	go run ./interop/files write DIR    # prints the contents of the files as JSON
 //	go run ./interop/files read DIR     # the same for files written by TensorFlow
+//	go run ./interop/files data DIR     # pipelines of package data as graphs, and their batches
 //	go run ./interop/files keras DIR    # exports the model that interop/keras/served.py has saved
 package main
 
@@ -28,15 +29,16 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) != 2 {
-		return errors.New("usage: files write|read|keras DIR")
+		return errors.New("usage: files write|read|data|keras DIR")
 	}
 	steps := map[string][]func(context.Context, string, contents) error{
 		"write": {writeCheckpoints, writeModels, writeEvents, writeRecords},
 		"read":  {readCheckpoints, readModels, readEvents, readRecords},
+		"data":  {writePipelines},
 		"keras": {exportKeras},
 	}[args[0]]
 	if steps == nil {
-		return fmt.Errorf("%s: want write, read or keras", args[0])
+		return fmt.Errorf("%s: want write, read, data or keras", args[0])
 	}
 	held := contents{}
 	for _, step := range steps {
