@@ -14,14 +14,14 @@ func (m *maker) lstm() {
 		switch {
 		case m.is("_grad"):
 			c = m.add(what, n, 4, out(t, 4*n), out(t, n), gate(), gate(), gate(), gate(), gate(), all(), all(), all(), all(), all(), one(), one(), one(),
-				n, int32(cellCount), int32(1+peephole), int32(2-peephole), peephole, peephole)
+				n, int32(cellCount), 1+peephole, 2-peephole, peephole, peephole)
 		case m.is("_peep"):
 			// The kernel adds to its outputs if there is more, but cases begin with empty ones.
 			c = m.add(what, cellCount, 4, out(t, cellCount), out(t, cellCount), out(t, cellCount), m.normal(t, 4*n), all(), all(), int64(cellCount),
-				int64(cellRows), int32(1+peephole), int32(0))
+				int64(cellRows), 1+peephole, int32(0))
 		default:
 			c = m.add(what, n, 8, out(t, n), out(t, n), out(t, n), out(t, n), out(t, n), out(t, n), out(t, n), m.normal(t, 4*n), m.normal(t, 4*n),
-				all(), m.normal(t, 4*cellCount), one(), one(), one(), n, int32(cellCount), int32(1+peephole), int32(2-peephole),
+				all(), m.normal(t, 4*cellCount), one(), one(), one(), n, int32(cellCount), 1+peephole, 2-peephole,
 				float32(peephole), float32(3), peephole)
 		}
 		c.Rel, c.Abs = 16*sumTolerance(t), 16*sumTolerance(t)

@@ -73,10 +73,10 @@ func reduceOnce(d *device.Device, name string, out, x *tensor.Tensor, a, n, b, s
 	return d.Launch(name+"_cols", [3]int{int(min(groups, most)), 1, 1}, [3]int{32, 8, 1}, out, x, a, n, b, int32(splits), count)
 }
 
-// Product computes a batch of products, by the driver's library if it has one. The library may
-// compute float32 with TF32.
+// Product computes a batch of products, by the driver's library if it has one. As in
+// TensorFlow, the library may compute float32 with TF32, unless NVIDIA_TF32_OVERRIDE is 0.
 func Product(d *device.Device, c, a, b *tensor.Tensor, p driver.MatMul) error {
-	p.TF32 = p.Type == tensor.Float32 // as in TensorFlow; NVIDIA_TF32_OVERRIDE=0 forbids it
+	p.TF32 = p.Type == tensor.Float32
 	if library, err := d.Driver().BLAS(); err == nil {
 		cm, am, bm := d.Mem(c), d.Mem(a), d.Mem(b)
 		err := d.Do("matmul", func(s driver.Stream) error { return library.MatMul(s, cm, am, bm, p) })

@@ -47,7 +47,7 @@ func libraryConv(d *device.Device, library driver.DNN, kind driver.ConvKind, a a
 		Type: x.DType(), Batch: s.Batch, InH: s.InH, InW: s.InW, InC: s.InC, OutH: s.OutH, OutW: s.OutW, OutC: s.OutC,
 		KernelH: s.FilterH, KernelW: s.FilterW, StrideH: s.StrideH, StrideW: s.StrideW, DilationH: s.DilationH, DilationW: s.DilationW,
 		PadTop: s.PadTop, PadLeft: s.PadLeft, Groups: max(1, s.Groups),
-		TF32:      x.DType() == tensor.Float32, // as in TensorFlow; NVIDIA_TF32_OVERRIDE=0 forbids it
+		TF32:      x.DType() == tensor.Float32, // see linalg.Product
 		PadBottom: max(0, (s.OutH-1)*s.StrideH+(s.FilterH-1)*s.DilationH+1-s.InH-s.PadTop),
 		PadRight:  max(0, (s.OutW-1)*s.StrideW+(s.FilterW-1)*s.DilationW+1-s.InW-s.PadLeft),
 	}

@@ -49,8 +49,7 @@ func (s *scratch) product(a, b *tensor.Tensor, transposed bool) (*tensor.Tensor,
 	return c, multiply(s.d, c, a, b, false, transposed)
 }
 
-// multiply sets c to the product of two matrices, each of which is transposed first if ta or tb
-// say so.
+// multiply sets c to the product of two matrices. ta and tb say whether they are transposed first.
 func multiply(d *device.Device, c, a, b *tensor.Tensor, ta, tb bool) error {
 	p := driver.MatMul{Type: c.DType(), M: c.Dim(0), N: c.Dim(1), K: a.Dim(1), TransA: ta, TransB: tb, Batch: 1}
 	if ta {
@@ -289,8 +288,9 @@ func (s *sequence) gradientOnDevice(ctx *kernel.Context, d *device.Device) error
 	return linalg.Reduce(d, "sum", out[7], dGates, 1, int64(rows), int64(4*s.cells), -1)
 }
 
-// backThrough runs backwards over the steps. It sets the gradients of the gates, and in out those of
-// the first states and outputs and of the peephole weights. sequence.gradient is the same for a CPU.
+// backThrough runs backwards over the steps. It sets the gradients of the gates, and in out those
+// of the first states and outputs and of the peephole weights. sequence.gradient is the same for a
+// CPU.
 func (g *gpuLSTM) backThrough(ctx *kernel.Context, dGates *tensor.Tensor, out []*tensor.Tensor) error {
 	in := func(i, t int) (*tensor.Tensor, error) { return matrix(ctx.Input(i), g.cells, t*g.batch, (t+1)*g.batch) }
 	steps := dGates.Dim(0) / g.batch

@@ -14,7 +14,7 @@ type gpuGRU struct {
 	gateIn, gateCell, newIn, newCell *tensor.Tensor
 }
 
-func (g *gru) onDevice(ctx *kernel.Context, d *device.Device) (*gpuGRU, error) {
+func (g *gru) onDevice(ctx *kernel.Context, d *device.Device) *gpuGRU {
 	l := &gpuGRU{gru: g, scratch: &scratch{d: d, dtype: ctx.Input(0).DType()}}
 	for _, part := range []struct {
 		to            **tensor.Tensor
@@ -28,7 +28,7 @@ func (g *gru) onDevice(ctx *kernel.Context, d *device.Device) (*gpuGRU, error) {
 		rows := ctx.Input(part.input).Rows(part.lo, part.hi)
 		*part.to = &rows
 	}
-	return l, nil
+	return l
 }
 
 // launch queues a kernel for all cells.
@@ -44,10 +44,7 @@ func (g *gru) cellOnDevice(ctx *kernel.Context, d *device.Device) error {
 	if err != nil || g.batch*g.cells == 0 {
 		return err
 	}
-	l, err := g.onDevice(ctx, d)
-	if err != nil {
-		return err
-	}
+	l := g.onDevice(ctx, d)
 	defer l.release()
 	x, before := ctx.Input(0), ctx.Input(1)
 	r, u, c, h := out[0], out[1], out[2], out[3]
@@ -82,10 +79,7 @@ func (g *gru) gradOnDevice(ctx *kernel.Context, d *device.Device) error {
 	if err != nil || g.batch*n == 0 {
 		return err
 	}
-	l, err := g.onDevice(ctx, d)
-	if err != nil {
-		return err
-	}
+	l := g.onDevice(ctx, d)
 	defer l.release()
 	dx, dhPrev, dc, dru := out[0], out[1], out[2], out[3]
 	before, r, u, c, dh := ctx.Input(1), ctx.Input(6), ctx.Input(7), ctx.Input(8), ctx.Input(9)
