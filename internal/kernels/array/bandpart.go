@@ -1,6 +1,8 @@
 package array
 
 import (
+	"github.com/weft-ml/weft/internal/gpu/device"
+	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
@@ -49,10 +51,14 @@ func bandPart(ctx *kernel.Context) error {
 	if in.NumElements() == 0 || (below < 0 || below == rows) && (above < 0 || above == cols) {
 		return ctx.PassInput(0, 0)
 	}
-	s := in.Bytes()
+	x, s := *in, in.Bytes()
 	out, err := ctx.Forward(0, 0)
 	if err != nil {
 		return err
+	}
+	if d := device.Of(out); d != nil {
+		n := int64(out.NumElements())
+		return d.LaunchLine("band_"+source.SizeName(out.DType().Size()), n, out, &x, n, int64(rows), int64(cols), int64(below), int64(above))
 	}
 	keepBand(out.Bytes(), s, out.DType().Size(), rows, cols, below, above)
 	return nil

@@ -3,6 +3,8 @@ package array
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
+	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
@@ -76,6 +78,11 @@ func oneHot(ctx *kernel.Context, axis int) error {
 	out, err := ctx.Allocate(0, slices.Insert(slices.Clone(indices.Shape()), axis, depth))
 	if err != nil || out.NumElements() == 0 {
 		return err
+	}
+	if d := device.Of(out); d != nil {
+		name := "onehot_" + source.SizeName(out.DType().Size()) + "_" + source.TypeName(indices.DType())
+		size, inner := int64(out.NumElements()), indices.Shape()[axis:].NumElements()
+		return d.LaunchLine(name, size, out, indices, ctx.Input(2), ctx.Input(3), size, depth, inner)
 	}
 	splat(out, ctx.Input(3))
 	list, err := gatherscatter.NewList(n)

@@ -3,6 +3,8 @@ package array
 import (
 	"math"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
+	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -129,6 +131,18 @@ func rangeOp(ctx *kernel.Context) error {
 	out, err := ctx.Allocate(0, tensor.Shape{n})
 	if err != nil {
 		return err
+	}
+	if d := device.Of(out); d != nil {
+		var args []any
+		switch out.DType() {
+		case tensor.Int64:
+			args = []any{tensor.Value[int64](start), tensor.Value[int64](delta)}
+		case tensor.Float32:
+			args = []any{tensor.Value[float32](start), tensor.Value[float32](delta)}
+		default:
+			args = []any{tensor.Value[float64](start), tensor.Value[float64](delta)}
+		}
+		return d.LaunchLine("range_"+source.TypeName(out.DType()), n, append([]any{out, n}, args...)...)
 	}
 	switch out.DType() {
 	case tensor.Int32:

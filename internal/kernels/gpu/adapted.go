@@ -46,6 +46,14 @@ func init() {
 			adapt(op+name, withKernel(attr, "scatteradd"), index)
 		}
 	}
+	for _, name := range []string{"Max", "Min", "Prod", "Sum"} {
+		adapt("UnsortedSegment"+name, withKernel("T", "scatteradd"), index)
+	}
+	for _, op := range []string{"BatchMatrixBandPart", "MatrixBandPart", "MirrorPad"} {
+		adapt(op, kernel.OfType("T", plain...))
+	}
+	adapt("Range", kernel.OfType("Tidx", tensor.Float32, tensor.Float64, tensor.Int64))
+	adapt("OneHot", kernel.OfType("T", plain...), kernel.OfType("TI", tensor.Int32, tensor.Int64))
 	adapt("ScatterNd", withKernel("T", "scatteradd"), index)
 	adapt("ScatterNdNonAliasingAdd", withKernel("T", "scatteradd"), index)
 	for op, attr := range map[string]string{

@@ -29,7 +29,7 @@ func TestRecordedOnDevice(t *testing.T) {
 
 // unchecked are errors of values, which kernels on a device do not look at. So do TensorFlow's.
 var unchecked = []string{"Integer division by zero", "Integers to negative integer powers are not allowed",
-	"updates must not contain 0", "Received a label value", "indices", "Index ", "lr is not a positive scalar", "l1 regularization strength is not a non-negative",
+	"updates must not contain 0", "Received a label value", "indices", "segment_ids[", "Index ", "lr is not a positive scalar", "l1 regularization strength is not a non-negative",
 	"l2 regularization strength is not a non-negative"}
 
 var operations = goflag.String("operations", "", "regular expression of the operations whose recorded cases run")
