@@ -5,6 +5,7 @@ import (
 
 	gpu "github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/kernel"
 )
 
@@ -13,14 +14,16 @@ import (
 type gpuTrace struct {
 	number int
 	trace  *gpu.Trace
+	quota  *quota.Quota
 }
 
-// traceGPUs begins the traces of the GPUs among the devices, with limit kernels and copies each.
-func traceGPUs(devices []*kernel.Device, limit int) []gpuTrace {
+// traceGPUs begins the traces of the GPUs among the devices. The quota limits the kernels and copies
+// of each.
+func traceGPUs(devices []*kernel.Device, q *quota.Quota) []gpuTrace {
 	var out []gpuTrace
 	for _, d := range devices {
 		if d.GPU != nil {
-			out = append(out, gpuTrace{d.GPU.Number(), d.GPU.StartTrace(limit)})
+			out = append(out, gpuTrace{d.GPU.Number(), d.GPU.StartTrace(q.Most(quota.TraceRecords)), q})
 		}
 	}
 	return out
@@ -56,6 +59,9 @@ func (g gpuTrace) stop() []*pb.DeviceStepStats {
 		}
 		add(fmt.Sprintf("stream:%d", op.Stream), stats)
 		add("stream:all", stats)
+	}
+	if lost > 0 {
+		g.quota.Hit(quota.TraceRecords)
 	}
 	if n := len(ops); lost > 0 && n > 0 {
 		add("stream:all", &pb.NodeExecStats{

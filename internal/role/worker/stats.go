@@ -94,7 +94,7 @@ func newStats(opts *pb.ExecutorOpts, r *run) *stats {
 	}
 	s := &stats{wanted: wanted, timeline: opts.GetRecordTimeline(), costs: opts.GetRecordCosts(), recording: recording, begun: time.Now()}
 	if s.timeline {
-		s.gpus = traceGPUs(r.session.devices, r.worker.Quota.Most(quota.TraceRecords))
+		s.gpus = traceGPUs(r.session.devices, r.worker.Quota)
 	}
 	for i := range r.graph.units {
 		u := &r.graph.units[i]

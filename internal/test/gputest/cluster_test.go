@@ -23,7 +23,7 @@ import (
 
 // startCluster starts a parameter server without GPUs and two workers that share the GPUs of the
 // process.
-func startCluster(t *testing.T) []*server.Server {
+func startCluster(t *testing.T, opts ...server.Option) []*server.Server {
 	t.Helper()
 	spec, listeners := cluster.Spec{"ps": {}, "worker": {}}, map[cluster.Task]net.Listener{}
 	tasks := []cluster.Task{{Job: "ps"}, {Job: "worker"}, {Job: "worker", Index: 1}}
@@ -41,7 +41,7 @@ func startCluster(t *testing.T) []*server.Server {
 			gpu = "off"
 		}
 		s, err := server.New(cluster.ServerDef{Cluster: spec, Job: task.Job, Task: task.Index},
-			server.WithListener(listeners[task]), server.WithHTTP("127.0.0.1:0"), server.WithGPU(gpu))
+			append(opts, server.WithListener(listeners[task]), server.WithHTTP("127.0.0.1:0"), server.WithGPU(gpu))...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,6 +102,21 @@ var gpuName = map[string]string{"": "software"}[gputest.Hardware]
 // checkMetrics checks the metrics of a task with GPUs.
 func checkMetrics(t *testing.T, s *server.Server) {
 	t.Helper()
+	page := metricsOf(t, s)
+	const device = `device="/job:worker/replica:0/task:0/device:GPU:1"`
+	for _, metric := range []string{
+		`weft_gpu_memory_bytes{` + device + `,kind="peak"} `, `weft_gpu_kernels_total{` + device + `} `, `weft_gpu_kernel_seconds_total{` + device + `} `,
+		`weft_gpu_copies_total{` + device + `,direction="to_device"} `, `weft_gpu_copied_bytes_total{` + device + `,direction="to_host"} `,
+	} {
+		_, value, found := strings.Cut(page, "\n"+metric)
+		if value, _, _ = strings.Cut(value, "\n"); !found || value == "0" {
+			t.Errorf("%s is %q", metric, value)
+		}
+	}
+}
+
+func metricsOf(t *testing.T, s *server.Server) string {
+	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.HTTPURL()+"/metrics", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -115,16 +130,7 @@ func checkMetrics(t *testing.T, s *server.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const device = `device="/job:worker/replica:0/task:0/device:GPU:1"`
-	for _, metric := range []string{
-		`weft_gpu_memory_bytes{` + device + `,kind="peak"} `, `weft_gpu_kernels_total{` + device + `} `, `weft_gpu_kernel_seconds_total{` + device + `} `,
-		`weft_gpu_copies_total{` + device + `,direction="to_device"} `, `weft_gpu_copied_bytes_total{` + device + `,direction="to_host"} `,
-	} {
-		_, value, found := strings.Cut(string(page), "\n"+metric)
-		if value, _, _ = strings.Cut(value, "\n"); !found || value == "0" {
-			t.Errorf("%s is %q", metric, value)
-		}
-	}
+	return string(page)
 }
 
 // TestAllReduce adds the tensors of both GPUs of a task, and of all GPUs of two tasks.

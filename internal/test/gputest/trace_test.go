@@ -9,6 +9,7 @@ import (
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/server"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -67,5 +68,31 @@ func TestTracedStep(t *testing.T) {
 		if !found {
 			t.Errorf("%s allocates nothing by %s", device, allocator)
 		}
+	}
+}
+
+// TestTruncatedTrace limits traces to fewer records than a GPU has kernels and copies. The nodes fit.
+func TestTruncatedTrace(t *testing.T) {
+	limits := server.DefaultLimits()
+	limits.TraceRecords = 3
+	worker := startCluster(t, server.WithLimits(limits))[1]
+	s := op.NewScope()
+	gpu := s.WithDevice("/job:worker/task:0/gpu:0")
+	x := op.Placeholder(s.WithDevice("/job:worker/task:0/cpu:0"), tensor.Float32)
+	y := op.Exp(gpu, op.MatMul(gpu, x, x))
+	session := openAt(t, worker.Target(), s)
+	traced, err := session.RunTraced(t.Context(), weft.Step{Feeds: []op.Output{x}, Fetches: []op.Output{y}}, []tensor.Tensor{matrix(t, 1, 1, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := traced.Metadata.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), "the rest of the trace is left out: 1 kernels and copies") {
+		t.Error("the trace has no note")
+	}
+	if page := metricsOf(t, worker); !strings.Contains(page, `weft_limited_total{limit="trace_records"} 1`+"\n") {
+		t.Error("the limit was not counted")
 	}
 }
