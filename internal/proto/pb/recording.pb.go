@@ -216,8 +216,9 @@ type Recording struct {
 	Transfers  []*RecordedTransfer `protobuf:"bytes,5,rep,name=transfers,proto3" json:"transfers,omitempty"`
 	Parts      []*RecordedPart     `protobuf:"bytes,6,rep,name=parts,proto3" json:"parts,omitempty"`
 	Steps      []*RecordedStep     `protobuf:"bytes,7,rep,name=steps,proto3" json:"steps,omitempty"`
-	// Executions, transfers, parts and steps for which there was no memory.
-	Lost          int64 `protobuf:"varint,8,opt,name=lost,proto3" json:"lost,omitempty"`
+	// Executions, transfers, parts, steps, kernels and copies for which there was no memory.
+	Lost          int64             `protobuf:"varint,8,opt,name=lost,proto3" json:"lost,omitempty"`
+	Kernels       []*RecordedKernel `protobuf:"bytes,9,rep,name=kernels,proto3" json:"kernels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -308,6 +309,101 @@ func (x *Recording) GetLost() int64 {
 	return 0
 }
 
+func (x *Recording) GetKernels() []*RecordedKernel {
+	if x != nil {
+		return x.Kernels
+	}
+	return nil
+}
+
+// A kernel or a copy that a GPU has executed, for any step.
+type RecordedKernel struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Device string                 `protobuf:"bytes,1,opt,name=device,proto3" json:"device,omitempty"`
+	// Of the kernel, or the kind of the copy as TensorFlow names it: MemcpyH2D.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The node that has queued it. Empty if it is not known.
+	Node  string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	Copy  bool   `protobuf:"varint,4,opt,name=copy,proto3" json:"copy,omitempty"`
+	Start int64  `protobuf:"varint,5,opt,name=start,proto3" json:"start,omitempty"`
+	// Nanoseconds on the device.
+	Took          int64 `protobuf:"varint,6,opt,name=took,proto3" json:"took,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordedKernel) Reset() {
+	*x = RecordedKernel{}
+	mi := &file_weft_v1_recording_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordedKernel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordedKernel) ProtoMessage() {}
+
+func (x *RecordedKernel) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_v1_recording_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordedKernel.ProtoReflect.Descriptor instead.
+func (*RecordedKernel) Descriptor() ([]byte, []int) {
+	return file_weft_v1_recording_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *RecordedKernel) GetDevice() string {
+	if x != nil {
+		return x.Device
+	}
+	return ""
+}
+
+func (x *RecordedKernel) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RecordedKernel) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *RecordedKernel) GetCopy() bool {
+	if x != nil {
+		return x.Copy
+	}
+	return false
+}
+
+func (x *RecordedKernel) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *RecordedKernel) GetTook() int64 {
+	if x != nil {
+		return x.Took
+	}
+	return 0
+}
+
 // A node of a partition or of a function.
 type RecordedNode struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -328,7 +424,7 @@ type RecordedNode struct {
 
 func (x *RecordedNode) Reset() {
 	*x = RecordedNode{}
-	mi := &file_weft_v1_recording_proto_msgTypes[3]
+	mi := &file_weft_v1_recording_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -340,7 +436,7 @@ func (x *RecordedNode) String() string {
 func (*RecordedNode) ProtoMessage() {}
 
 func (x *RecordedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_recording_proto_msgTypes[3]
+	mi := &file_weft_v1_recording_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -353,7 +449,7 @@ func (x *RecordedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedNode.ProtoReflect.Descriptor instead.
 func (*RecordedNode) Descriptor() ([]byte, []int) {
-	return file_weft_v1_recording_proto_rawDescGZIP(), []int{3}
+	return file_weft_v1_recording_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RecordedNode) GetName() string {
@@ -432,7 +528,7 @@ type Execution struct {
 
 func (x *Execution) Reset() {
 	*x = Execution{}
-	mi := &file_weft_v1_recording_proto_msgTypes[4]
+	mi := &file_weft_v1_recording_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -444,7 +540,7 @@ func (x *Execution) String() string {
 func (*Execution) ProtoMessage() {}
 
 func (x *Execution) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_recording_proto_msgTypes[4]
+	mi := &file_weft_v1_recording_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -457,7 +553,7 @@ func (x *Execution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Execution.ProtoReflect.Descriptor instead.
 func (*Execution) Descriptor() ([]byte, []int) {
-	return file_weft_v1_recording_proto_rawDescGZIP(), []int{4}
+	return file_weft_v1_recording_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Execution) GetNode() int32 {
@@ -528,7 +624,7 @@ type RecordedTransfer struct {
 
 func (x *RecordedTransfer) Reset() {
 	*x = RecordedTransfer{}
-	mi := &file_weft_v1_recording_proto_msgTypes[5]
+	mi := &file_weft_v1_recording_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -540,7 +636,7 @@ func (x *RecordedTransfer) String() string {
 func (*RecordedTransfer) ProtoMessage() {}
 
 func (x *RecordedTransfer) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_recording_proto_msgTypes[5]
+	mi := &file_weft_v1_recording_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -553,7 +649,7 @@ func (x *RecordedTransfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedTransfer.ProtoReflect.Descriptor instead.
 func (*RecordedTransfer) Descriptor() ([]byte, []int) {
-	return file_weft_v1_recording_proto_rawDescGZIP(), []int{5}
+	return file_weft_v1_recording_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RecordedTransfer) GetStep() int64 {
@@ -626,7 +722,7 @@ type RecordedPart struct {
 
 func (x *RecordedPart) Reset() {
 	*x = RecordedPart{}
-	mi := &file_weft_v1_recording_proto_msgTypes[6]
+	mi := &file_weft_v1_recording_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -638,7 +734,7 @@ func (x *RecordedPart) String() string {
 func (*RecordedPart) ProtoMessage() {}
 
 func (x *RecordedPart) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_recording_proto_msgTypes[6]
+	mi := &file_weft_v1_recording_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -651,7 +747,7 @@ func (x *RecordedPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedPart.ProtoReflect.Descriptor instead.
 func (*RecordedPart) Descriptor() ([]byte, []int) {
-	return file_weft_v1_recording_proto_rawDescGZIP(), []int{6}
+	return file_weft_v1_recording_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RecordedPart) GetStep() int64 {
@@ -698,7 +794,7 @@ type RecordedStep struct {
 
 func (x *RecordedStep) Reset() {
 	*x = RecordedStep{}
-	mi := &file_weft_v1_recording_proto_msgTypes[7]
+	mi := &file_weft_v1_recording_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -710,7 +806,7 @@ func (x *RecordedStep) String() string {
 func (*RecordedStep) ProtoMessage() {}
 
 func (x *RecordedStep) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_recording_proto_msgTypes[7]
+	mi := &file_weft_v1_recording_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -723,7 +819,7 @@ func (x *RecordedStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedStep.ProtoReflect.Descriptor instead.
 func (*RecordedStep) Descriptor() ([]byte, []int) {
-	return file_weft_v1_recording_proto_rawDescGZIP(), []int{7}
+	return file_weft_v1_recording_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RecordedStep) GetStep() int64 {
@@ -772,7 +868,7 @@ type RecordClusterRequest struct {
 
 func (x *RecordClusterRequest) Reset() {
 	*x = RecordClusterRequest{}
-	mi := &file_weft_v1_recording_proto_msgTypes[8]
+	mi := &file_weft_v1_recording_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -784,7 +880,7 @@ func (x *RecordClusterRequest) String() string {
 func (*RecordClusterRequest) ProtoMessage() {}
 
 func (x *RecordClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_recording_proto_msgTypes[8]
+	mi := &file_weft_v1_recording_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -797,7 +893,7 @@ func (x *RecordClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordClusterRequest.ProtoReflect.Descriptor instead.
 func (*RecordClusterRequest) Descriptor() ([]byte, []int) {
-	return file_weft_v1_recording_proto_rawDescGZIP(), []int{8}
+	return file_weft_v1_recording_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RecordClusterRequest) GetDurationNanos() int64 {
@@ -823,7 +919,7 @@ type ClusterRecording struct {
 
 func (x *ClusterRecording) Reset() {
 	*x = ClusterRecording{}
-	mi := &file_weft_v1_recording_proto_msgTypes[9]
+	mi := &file_weft_v1_recording_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -835,7 +931,7 @@ func (x *ClusterRecording) String() string {
 func (*ClusterRecording) ProtoMessage() {}
 
 func (x *ClusterRecording) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_recording_proto_msgTypes[9]
+	mi := &file_weft_v1_recording_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -848,7 +944,7 @@ func (x *ClusterRecording) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterRecording.ProtoReflect.Descriptor instead.
 func (*ClusterRecording) Descriptor() ([]byte, []int) {
-	return file_weft_v1_recording_proto_rawDescGZIP(), []int{9}
+	return file_weft_v1_recording_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ClusterRecording) GetTasks() []*RecordedTask {
@@ -874,7 +970,7 @@ type RecordedTask struct {
 
 func (x *RecordedTask) Reset() {
 	*x = RecordedTask{}
-	mi := &file_weft_v1_recording_proto_msgTypes[10]
+	mi := &file_weft_v1_recording_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -886,7 +982,7 @@ func (x *RecordedTask) String() string {
 func (*RecordedTask) ProtoMessage() {}
 
 func (x *RecordedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_weft_v1_recording_proto_msgTypes[10]
+	mi := &file_weft_v1_recording_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -899,7 +995,7 @@ func (x *RecordedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedTask.ProtoReflect.Descriptor instead.
 func (*RecordedTask) Descriptor() ([]byte, []int) {
-	return file_weft_v1_recording_proto_rawDescGZIP(), []int{10}
+	return file_weft_v1_recording_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RecordedTask) GetName() string {
@@ -955,7 +1051,7 @@ const file_weft_v1_recording_proto_rawDesc = "" +
 	"\x04STOP\x10\x03\"X\n" +
 	"\x0eRecordResponse\x12\x14\n" +
 	"\x05clock\x18\x01 \x01(\x03R\x05clock\x120\n" +
-	"\trecording\x18\x02 \x01(\v2\x12.weft.v1.RecordingR\trecording\"\xbb\x02\n" +
+	"\trecording\x18\x02 \x01(\v2\x12.weft.v1.RecordingR\trecording\"\xee\x02\n" +
 	"\tRecording\x12\x14\n" +
 	"\x05begin\x18\x01 \x01(\x03R\x05begin\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x03R\x03end\x12+\n" +
@@ -966,7 +1062,15 @@ const file_weft_v1_recording_proto_rawDesc = "" +
 	"\ttransfers\x18\x05 \x03(\v2\x19.weft.v1.RecordedTransferR\ttransfers\x12+\n" +
 	"\x05parts\x18\x06 \x03(\v2\x15.weft.v1.RecordedPartR\x05parts\x12+\n" +
 	"\x05steps\x18\a \x03(\v2\x15.weft.v1.RecordedStepR\x05steps\x12\x12\n" +
-	"\x04lost\x18\b \x01(\x03R\x04lost\"\xb4\x01\n" +
+	"\x04lost\x18\b \x01(\x03R\x04lost\x121\n" +
+	"\akernels\x18\t \x03(\v2\x17.weft.v1.RecordedKernelR\akernels\"\x8e\x01\n" +
+	"\x0eRecordedKernel\x12\x16\n" +
+	"\x06device\x18\x01 \x01(\tR\x06device\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x12\n" +
+	"\x04copy\x18\x04 \x01(\bR\x04copy\x12\x14\n" +
+	"\x05start\x18\x05 \x01(\x03R\x05start\x12\x12\n" +
+	"\x04took\x18\x06 \x01(\x03R\x04took\"\xb4\x01\n" +
 	"\fRecordedNode\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02op\x18\x02 \x01(\tR\x02op\x12\x16\n" +
@@ -1033,36 +1137,38 @@ func file_weft_v1_recording_proto_rawDescGZIP() []byte {
 }
 
 var file_weft_v1_recording_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_weft_v1_recording_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_weft_v1_recording_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_weft_v1_recording_proto_goTypes = []any{
 	(RecordRequest_Action)(0),    // 0: weft.v1.RecordRequest.Action
 	(*RecordRequest)(nil),        // 1: weft.v1.RecordRequest
 	(*RecordResponse)(nil),       // 2: weft.v1.RecordResponse
 	(*Recording)(nil),            // 3: weft.v1.Recording
-	(*RecordedNode)(nil),         // 4: weft.v1.RecordedNode
-	(*Execution)(nil),            // 5: weft.v1.Execution
-	(*RecordedTransfer)(nil),     // 6: weft.v1.RecordedTransfer
-	(*RecordedPart)(nil),         // 7: weft.v1.RecordedPart
-	(*RecordedStep)(nil),         // 8: weft.v1.RecordedStep
-	(*RecordClusterRequest)(nil), // 9: weft.v1.RecordClusterRequest
-	(*ClusterRecording)(nil),     // 10: weft.v1.ClusterRecording
-	(*RecordedTask)(nil),         // 11: weft.v1.RecordedTask
+	(*RecordedKernel)(nil),       // 4: weft.v1.RecordedKernel
+	(*RecordedNode)(nil),         // 5: weft.v1.RecordedNode
+	(*Execution)(nil),            // 6: weft.v1.Execution
+	(*RecordedTransfer)(nil),     // 7: weft.v1.RecordedTransfer
+	(*RecordedPart)(nil),         // 8: weft.v1.RecordedPart
+	(*RecordedStep)(nil),         // 9: weft.v1.RecordedStep
+	(*RecordClusterRequest)(nil), // 10: weft.v1.RecordClusterRequest
+	(*ClusterRecording)(nil),     // 11: weft.v1.ClusterRecording
+	(*RecordedTask)(nil),         // 12: weft.v1.RecordedTask
 }
 var file_weft_v1_recording_proto_depIdxs = []int32{
 	0,  // 0: weft.v1.RecordRequest.action:type_name -> weft.v1.RecordRequest.Action
 	3,  // 1: weft.v1.RecordResponse.recording:type_name -> weft.v1.Recording
-	4,  // 2: weft.v1.Recording.nodes:type_name -> weft.v1.RecordedNode
-	5,  // 3: weft.v1.Recording.executions:type_name -> weft.v1.Execution
-	6,  // 4: weft.v1.Recording.transfers:type_name -> weft.v1.RecordedTransfer
-	7,  // 5: weft.v1.Recording.parts:type_name -> weft.v1.RecordedPart
-	8,  // 6: weft.v1.Recording.steps:type_name -> weft.v1.RecordedStep
-	11, // 7: weft.v1.ClusterRecording.tasks:type_name -> weft.v1.RecordedTask
-	3,  // 8: weft.v1.RecordedTask.recording:type_name -> weft.v1.Recording
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	5,  // 2: weft.v1.Recording.nodes:type_name -> weft.v1.RecordedNode
+	6,  // 3: weft.v1.Recording.executions:type_name -> weft.v1.Execution
+	7,  // 4: weft.v1.Recording.transfers:type_name -> weft.v1.RecordedTransfer
+	8,  // 5: weft.v1.Recording.parts:type_name -> weft.v1.RecordedPart
+	9,  // 6: weft.v1.Recording.steps:type_name -> weft.v1.RecordedStep
+	4,  // 7: weft.v1.Recording.kernels:type_name -> weft.v1.RecordedKernel
+	12, // 8: weft.v1.ClusterRecording.tasks:type_name -> weft.v1.RecordedTask
+	3,  // 9: weft.v1.RecordedTask.recording:type_name -> weft.v1.Recording
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_weft_v1_recording_proto_init() }
@@ -1076,7 +1182,7 @@ func file_weft_v1_recording_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weft_v1_recording_proto_rawDesc), len(file_weft_v1_recording_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -50,6 +50,12 @@ func (r *Recording) proto() *pb.Recording {
 			SentMicros: t.SentMicros,
 		})
 	}
+	for i := range r.kernels {
+		k := &r.kernels[i]
+		e.out.Kernels = append(e.out.Kernels, &pb.RecordedKernel{
+			Device: k.device, Name: k.Name, Node: k.Node, Copy: k.Copy, Start: since(k.Start), Took: k.Took.Nanoseconds(),
+		})
+	}
 	for _, p := range r.parts {
 		out := &pb.RecordedPart{Step: p.step, Start: since(p.start), Unfinished: p.end.IsZero()}
 		if p.end.IsZero() {

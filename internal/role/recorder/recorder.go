@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -25,6 +26,10 @@ const (
 // Recorder makes the recordings of a task, one at a time. The zero value is ready for use. A nil
 // *Recorder records nothing. Its methods may be called concurrently.
 type Recorder struct {
+	// Devices are those of the task. The kernels and copies of GPUs among them are recorded. It
+	// does not change after the first use.
+	Devices []*kernel.Device
+
 	current atomic.Pointer[Recording] // nil while nothing is recorded
 
 	mu     sync.Mutex
@@ -56,7 +61,7 @@ func (r *Recorder) Start(id uint64, limit time.Duration) error {
 		return status.FailedPreconditionf("the task is being recorded by another caller, since %v ago", ago)
 	}
 	r.drop()
-	rec := newRecording(id)
+	rec := newRecording(id, r.Devices)
 	r.kept = rec
 	r.timer = time.AfterFunc(limit, func() { r.expire(rec) })
 	r.current.Store(rec)

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/runtime/executor"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/kernel"
 )
 
 const (
@@ -28,6 +29,7 @@ type Recording struct {
 	id    uint64
 	begin time.Time
 	ended chan struct{} // closed by end
+	gpus  []tracedGPU
 
 	mu     sync.Mutex
 	over   bool            // guarded by mu
@@ -41,6 +43,7 @@ type Recording struct {
 	transfers  []Transfer
 	parts      []part
 	steps      []Step
+	kernels    []kernelRun
 }
 
 type execution struct {
@@ -73,17 +76,18 @@ type Step struct {
 	Code       int32 // of its error; 0 for success
 }
 
-func newRecording(id uint64) *Recording {
-	return &Recording{id: id, begin: time.Now(), ended: make(chan struct{})}
+func newRecording(id uint64, devices []*kernel.Device) *Recording {
+	return &Recording{id: id, begin: time.Now(), ended: make(chan struct{}), gpus: traceGPUs(devices)}
 }
 
-// end ends the recording.
+// end ends the recording. It waits for the work of GPUs.
 func (r *Recording) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.over {
 		r.over, r.stop = true, time.Now()
 		close(r.ended)
+		r.addKernels()
 	}
 }
 

@@ -82,6 +82,7 @@ func New(cfg Config) (*Task, error) {
 	}
 	t := &Task{Recorder: new(recorder.Recorder), Scalars: new(scalars.Board)}
 	t.Devices = append(cpuDevices(&cfg, t.Scalars), gpus...)
+	t.Recorder.Devices = t.Devices
 	connect := func(spec cluster.Spec, self cluster.Task) (*tasks, error) {
 		out := &tasks{spec: spec, self: self, task: t}
 		if cfg.Connect == nil {

@@ -30,6 +30,14 @@ type Task struct {
 	transfers  []transfer
 	parts      []span // of steps on the task
 	steps      []step // of its master
+	kernels    []kernelRun
+}
+
+// kernelRun is a kernel or a copy of a GPU.
+type kernelRun struct {
+	device, name, node string
+	copied             bool
+	start, end         time.Duration
 }
 
 // kind is what a node spends its time with.
@@ -160,6 +168,13 @@ func (b *builder) add() {
 	for _, r := range in.GetTransfers() {
 		b.out.transfers = append(b.out.transfers, b.transfer(r))
 	}
+	for _, k := range in.GetKernels() {
+		start := b.at(k.GetStart())
+		b.out.kernels = append(b.out.kernels, kernelRun{
+			k.GetDevice(), k.GetName(), k.GetNode(), k.GetCopy(), start, start + time.Duration(k.GetTook()),
+		})
+	}
+	slices.SortStableFunc(b.out.kernels, func(a, b kernelRun) int { return cmp.Compare(a.start, b.start) })
 	for _, p := range in.GetParts() {
 		s := b.span(p.GetStep(), p.GetStart(), p.GetTook())
 		s.unfinished = p.GetUnfinished()

@@ -69,12 +69,14 @@ func (t *Task) unfinished() int {
 	return n
 }
 
-// Total is the time of all executions of a node, or of all waits for one thing.
+// Total is the time of all executions of a node, of all waits for one thing, or of all runs of a
+// kernel.
 type Total struct {
-	Task, Name, Op string
-	Count          int
-	Took           time.Duration
-	Longest        time.Duration
+	Task, Name string
+	Op         string // operation, or device of a kernel
+	Count      int
+	Took       time.Duration
+	Longest    time.Duration
 }
 
 // Nodes returns the nodes whose kernels took most time, at most n.
@@ -97,9 +99,33 @@ func (t *Timeline) Waits(n int) []Total {
 	})
 }
 
+// Kernels returns the kernels and copies on which GPUs spent most time, at most n.
+func (t *Timeline) Kernels(n int) []Total {
+	sums := map[[3]string]*Total{}
+	for i := range t.Tasks {
+		for j := range t.Tasks[i].kernels {
+			k := &t.Tasks[i].kernels[j]
+			add(sums, [3]string{t.Tasks[i].Name, k.name, localDevice(k.device)}, k.end-k.start)
+		}
+	}
+	return greatest(sums, n)
+}
+
+// add adds a time to the total of a task, a name, and an operation or a device.
+func add(sums map[[3]string]*Total, key [3]string, took time.Duration) {
+	sum := sums[key]
+	if sum == nil {
+		sum = &Total{Task: key[0], Name: key[1], Op: key[2]}
+		sums[key] = sum
+	}
+	sum.Count++
+	sum.Took += took
+	sum.Longest = max(sum.Longest, took)
+}
+
 // totals adds up the executions with the same task and name, and returns the n greatest.
 func (t *Timeline) totals(n int, name func(place, *op) (string, bool)) []Total {
-	sums := map[[2]string]*Total{}
+	sums := map[[3]string]*Total{}
 	for i := range t.Tasks {
 		for j := range t.Tasks[i].ops {
 			o := &t.Tasks[i].ops[j]
@@ -107,18 +133,14 @@ func (t *Timeline) totals(n int, name func(place, *op) (string, bool)) []Total {
 			if !ok {
 				continue
 			}
-			key := [2]string{t.Tasks[i].Name, label}
-			sum := sums[key]
-			if sum == nil {
-				sum = &Total{Task: key[0], Name: label, Op: o.node.GetOp()}
-				sums[key] = sum
-			}
-			took := o.end - o.start
-			sum.Count++
-			sum.Took += took
-			sum.Longest = max(sum.Longest, took)
+			add(sums, [3]string{t.Tasks[i].Name, label, o.node.GetOp()}, o.end-o.start)
 		}
 	}
+	return greatest(sums, n)
+}
+
+// greatest returns the n greatest totals.
+func greatest(sums map[[3]string]*Total, n int) []Total {
 	out := slices.SortedFunc(maps.Values(sums), func(a, b *Total) int {
 		return cmp.Or(cmp.Compare(b.Took, a.Took), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Name, b.Name))
 	})

@@ -20,6 +20,7 @@ const (
 	computeLane // and lanes for the other devices
 	receiveLane = 1000
 	waitLane    = 2000
+	gpuLane     = 3000 // kernels of the first device, then its copies, then those of the next one
 )
 
 // laneSize is the number of rows that belong to a lane of a task.
@@ -27,8 +28,8 @@ const laneSize = 1000
 
 // WriteTrace writes the timeline in Chrome's trace event format. A task is a process. Its threads
 // are the steps that its master runs, its parts of steps, the nodes of each device, the tensors
-// that it receives, and what else it waits for. Arrows lead from the nodes that send a tensor to
-// those that receive it on another task.
+// that it receives, what else it waits for, and the kernels and copies of each GPU. Arrows lead
+// from the nodes that send a tensor to those that receive it on another task.
 func (t *Timeline) WriteTrace(w io.Writer) error {
 	tr := tracer{timeline: t, at: map[place]int{}}
 	for i := range t.Tasks {
@@ -74,9 +75,28 @@ func (tr *tracer) task(i int) {
 		}
 		tr.add(partLane, "parts of steps", "part of a step", "part", p.start, p.end, args)
 	}
+	tr.kernels(t)
 	devices := devicesOf(t)
 	for j := range t.ops {
 		tr.op(place{i, j}, devices)
+	}
+}
+
+// kernels adds what the GPUs of a task have executed.
+func (tr *tracer) kernels(t *Task) {
+	lanes := map[string]int{}
+	for i := range t.kernels {
+		k := &t.kernels[i]
+		lane, ok := lanes[k.device]
+		if !ok {
+			lane = gpuLane + 2*len(lanes)
+			lanes[k.device] = lane
+		}
+		title, category := localDevice(k.device)+" kernels", "kernel"
+		if k.copied {
+			lane, title, category = lane+1, localDevice(k.device)+" copies", "copy"
+		}
+		tr.add(lane, title, k.name, category, k.start, k.end, map[string]any{"node": k.node})
 	}
 }
 
@@ -130,7 +150,10 @@ func (t *Timeline) waitName(p place) string {
 
 // localDevice returns "CPU:0" for the full name of a device.
 func localDevice(name string) string {
-	return name[strings.LastIndex(name, "/device:")+len("/device:"):]
+	if i := strings.LastIndex(name, "/device:"); i >= 0 {
+		return name[i+len("/device:"):]
+	}
+	return name // of a task that does not follow the protocol
 }
 
 // add adds an event in a lane, in the first row of it that is free.

@@ -29,6 +29,7 @@ func (t *Timeline) WriteSummary(w io.Writer) error {
 	}
 	t.writeShares(b)
 	writeTotals(b, "nodes that computed longest", t.Nodes(listed))
+	writeTotals(b, "longest kernels and copies of GPUs", t.Kernels(listed))
 	writeTotals(b, "longest waits", t.Waits(listed))
 	t.writePath(b)
 	return b.Flush()

@@ -17,8 +17,8 @@ type gpuTrace struct {
 	quota  *quota.Quota
 }
 
-// traceGPUs begins the traces of the GPUs among the devices. The quota limits the kernels and copies
-// of each.
+// traceGPUs begins the traces of the GPUs among the devices. The quota limits the kernels and
+// copies of each.
 func traceGPUs(devices []*kernel.Device, q *quota.Quota) []gpuTrace {
 	var out []gpuTrace
 	for _, d := range devices {

@@ -1,8 +1,11 @@
 package gputest_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -71,7 +74,8 @@ func TestTracedStep(t *testing.T) {
 	}
 }
 
-// TestTruncatedTrace limits traces to fewer records than a GPU has kernels and copies. The nodes fit.
+// TestTruncatedTrace limits traces to fewer records than a GPU has kernels and copies. The nodes
+// fit.
 func TestTruncatedTrace(t *testing.T) {
 	limits := server.DefaultLimits()
 	limits.TraceRecords = 3
@@ -94,5 +98,38 @@ func TestTruncatedTrace(t *testing.T) {
 	}
 	if page := metricsOf(t, worker); !strings.Contains(page, `weft_limited_total{limit="trace_records"} 1`+"\n") {
 		t.Error("the limit was not counted")
+	}
+}
+
+// TestRecordedCluster checks that a recording has the kernels and copies of GPUs: in the trace as
+// threads of their own, and in the summary.
+func TestRecordedCluster(t *testing.T) {
+	servers := startCluster(t)
+	training, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for training.Err() == nil {
+			trainAt(t, servers[1].Target(), "/job:ps/task:0/cpu:0", 10, workerGPUs[:2]...)
+		}
+	}()
+	recording, err := weft.RecordCluster(t.Context(), servers[0].Target(), 10*time.Second, 20)
+	stop()
+	<-done
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trace, summary strings.Builder
+	if err := errors.Join(recording.WriteTrace(&trace), recording.WriteSummary(&summary)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"GPU:0 kernels"`, `"GPU:1 copies"`, `"name":"relugrad_f32"`, `"node":"tower1/`, `"cat":"copy"`} {
+		if !strings.Contains(trace.String(), want) {
+			t.Errorf("the trace has no %s", want)
+		}
+	}
+	_, kernels, found := strings.Cut(summary.String(), "longest kernels and copies of GPUs:")
+	if !found || !strings.Contains(kernels, "MemcpyH2D") || !strings.Contains(kernels, "GPU:1") {
+		t.Errorf("the summary is\n%s", &summary)
 	}
 }
