@@ -31,14 +31,14 @@ func traceGPUs(devices []*kernel.Device) []tracedGPU {
 	return out
 }
 
-// addKernels ends the traces and adds what they have. A GPU that has failed has nothing. The caller
-// holds mu.
+// addKernels ends the traces and adds what they have. A GPU that has failed has nothing.
 func (r *Recording) addKernels() {
 	for _, g := range r.gpus {
 		ops, lost, err := g.trace.Stop()
 		if err != nil {
 			continue
 		}
+		r.mu.Lock()
 		r.lost += int64(lost)
 		for _, op := range ops {
 			if !r.meter.Take(recordSize) {
@@ -47,5 +47,6 @@ func (r *Recording) addKernels() {
 			}
 			r.kernels = append(r.kernels, kernelRun{g.name, op})
 		}
+		r.mu.Unlock()
 	}
 }

@@ -80,13 +80,17 @@ func newRecording(id uint64, devices []*kernel.Device) *Recording {
 	return &Recording{id: id, begin: time.Now(), ended: make(chan struct{}), gpus: traceGPUs(devices)}
 }
 
-// end ends the recording. It waits for the work of GPUs.
+// end ends the recording. It waits for the work of GPUs, while steps go on. One call may run at a
+// time.
 func (r *Recording) end() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.over {
+	over := r.over
+	if !over {
 		r.over, r.stop = true, time.Now()
 		close(r.ended)
+	}
+	r.mu.Unlock()
+	if !over {
 		r.addKernels()
 	}
 }
