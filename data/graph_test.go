@@ -35,11 +35,11 @@ type onWorker struct {
 	next  []op.Output
 }
 
-func newOnWorker(t *testing.T, d *data.Dataset) *onWorker {
+// newOnWorker adds a pipeline to the graph of s and opens its session. keep is that of Graph.
+func newOnWorker(t *testing.T, s *op.Scope, d *data.Dataset, keep func(op.Output) op.Output) *onWorker {
 	t.Helper()
-	s := op.NewScope()
 	w := &onWorker{epoch: op.Placeholder(s, tensor.Int64, op.PlaceholderShape(tensor.MakePartial()))}
-	set := d.Graph(s, w.epoch, nil)
+	set := d.Graph(s, w.epoch, keep)
 	types, shapes := d.Types()
 	iterator := op.IteratorV2(s, "", "", types, shapes)
 	w.start, w.next = op.MakeIterator(s, set, iterator), op.IteratorGetNext(s, iterator, types, shapes)
@@ -96,7 +96,7 @@ func describe(e data.Element) string {
 // wantSame compares the batches of several epochs, which are read out of order.
 func wantSame(t *testing.T, d *data.Dataset) {
 	t.Helper()
-	w := newOnWorker(t, d)
+	w := newOnWorker(t, op.NewScope(), d, nil)
 	for _, epoch := range []int{2, 0, 1, 2} {
 		want, err := inProgram(t, d, epoch)
 		if err != nil {
@@ -390,7 +390,7 @@ func TestReadErrorsOnWorker(t *testing.T) {
 		"lengths":       {parsed(data.TextLines(lines(t, 5)...)).Batch(3), status.InvalidArgument, "Cannot batch tensors with different shapes", "use PaddedBatch"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := newOnWorker(t, tt.d).batches(t, 0); status.CodeOf(err) != tt.code || !strings.Contains(fmt.Sprint(err), tt.worker) {
+			if _, err := newOnWorker(t, op.NewScope(), tt.d, nil).batches(t, 0); status.CodeOf(err) != tt.code || !strings.Contains(fmt.Sprint(err), tt.worker) {
 				t.Errorf("the worker: got %v, want %v: %q", err, tt.code, tt.worker)
 			}
 			if _, err := inProgram(t, tt.d, 0); !strings.Contains(fmt.Sprint(err), tt.program) {
@@ -406,23 +406,11 @@ func TestCacheOnWorker(t *testing.T) {
 	d := parsed(data.TextLines(path)).Shuffle(4, 1).Cache().Shuffle(9, 2).PaddedBatch(3)
 	s := op.NewScope()
 	var load *graph.Node
-	w := &onWorker{epoch: op.Placeholder(s, tensor.Int64, op.PlaceholderShape(tensor.MakePartial()))}
-	set := d.Graph(s, w.epoch, func(cached op.Output) op.Output {
+	w := newOnWorker(t, s, d, func(cached op.Output) op.Output {
 		v := op.VarHandleOp(s, tensor.Variant, tensor.MakePartial(), op.VarHandleOpSharedName("kept"))
 		load = op.AssignVariableOp(s, v, cached)
 		return op.ReadVariableOp(s, v, tensor.Variant)
 	})
-	types, shapes := d.Types()
-	iterator := op.IteratorV2(s, "", "", types, shapes)
-	w.start, w.next = op.MakeIterator(s, set, iterator), op.IteratorGetNext(s, iterator, types, shapes)
-	g, err := s.Finalize()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w.sess, err = weft.NewSession("local", g); err != nil {
-		t.Fatal(err)
-	}
-	defer w.sess.Close()
 	if err := w.sess.Exec(t.Context(), nil, load); err != nil {
 		t.Fatal(err)
 	}

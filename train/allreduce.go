@@ -32,8 +32,8 @@ type ring struct {
 	key     op.Output     // int32, fed with the key of the group of workers
 	group   tensor.Tensor // value of key
 	next    int32         // instance key of the next operation
-	more    op.Output     // 1 if the worker has another batch, otherwise 0; fed unless told
-	told    bool          // the data of the task says whether there is another batch
+	more    op.Output     // 1 if the worker has another batch, otherwise 0
+	onTask  bool          // operations compute more; otherwise the program feeds it
 	all     op.Output     // number of workers that have another batch
 	start   *graph.Node   // copies the variables of the chief
 	mix     *graph.Node   // averages variables that are not trained (moving averages); or nil

@@ -70,7 +70,7 @@ func newFitting(m Model, data Dataset, o FitOptions) (*fitting, error) {
 			return nil, err
 		}
 		if p, ok := f.onWorker.(*workerPipeline); ok && f.ring != nil {
-			f.ring.more, f.ring.told = op.Cast(on, p.more, tensor.Float32), true
+			f.ring.more, f.ring.onTask = op.Cast(on, p.more, tensor.Float32), true
 		}
 	}
 	if err := f.addBatch(s); err != nil {

@@ -221,7 +221,7 @@ func (f *fitting) trainEpoch(ctx context.Context, epoch int, bar *progress) (map
 		}
 		if f.ring != nil {
 			maps.Copy(feeds, f.ring.feeds())
-			if !f.ring.told {
+			if !f.ring.onTask {
 				feeds[f.ring.more] = tensor.Scalar(float32(0))
 				if next.more {
 					feeds[f.ring.more] = tensor.Scalar(float32(1))

@@ -50,9 +50,6 @@ func profile(session *weft.Session, step *graph.Node) (longest []kernelTime, all
 				kernels[name] = k
 			}
 			took := time.Duration(n.GetAllEndRelNanos())
-			if took == 0 {
-				took = time.Duration(n.GetAllEndRelMicros()) * time.Microsecond
-			}
 			k.launches++
 			launches++
 			k.time += took

@@ -97,7 +97,7 @@ func (n *builder) normalize(x op.Output) op.Output {
 	return op.LRN(n.s, x, op.LRNDepthRadius(4), op.LRNBias(1), op.LRNAlpha(0.001/9), op.LRNBeta(0.75))
 }
 
-// run is what was found by training a network on a device.
+// trainingRun is what was found by training a network on a device.
 type trainingRun struct {
 	losses []float64     // of the first steps
 	step   time.Duration // of one step, on average
