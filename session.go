@@ -215,8 +215,8 @@ func (s *Session) logWhileWaiting() (stop func()) {
 const closeTimeout = 10 * time.Second
 
 // Close ends the session and cancels its running steps. It waits at most 10 seconds for the master
-// and returns the master's error. Further calls of Close do nothing; calls of other methods fail
-// with FailedPrecondition.
+// and returns the master's error. If the connection breaks, it asks once more. Further calls of
+// Close do nothing; calls of other methods fail with FailedPrecondition.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	wasClosed := s.closed
@@ -233,7 +233,14 @@ func (s *Session) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	_, err := r.master.CloseSession(ctx, &pb.CloseSessionRequest{SessionHandle: r.handle})
-	r.done(ctx)
+	defer r.done(ctx)
+	req := &pb.CloseSessionRequest{SessionHandle: r.handle}
+	_, err := r.master.CloseSession(ctx, req)
+	if status.CodeOf(err) == status.Unavailable && ctx.Err() == nil {
+		_, err = r.master.CloseSession(ctx, req)
+		if status.CodeOf(err) == status.Aborted { // the first request has arrived
+			err = nil
+		}
+	}
 	return err
 }

@@ -128,7 +128,7 @@ func (c *clientConn) closed(error) {
 
 func (c *clientConn) pingRead() {}
 
-func (c *clientConn) pingAcked() {}
+func (c *clientConn) pingAcked(uint64) {}
 
 func (c *clientConn) peerReset(uint32) {}
 

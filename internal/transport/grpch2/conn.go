@@ -41,8 +41,8 @@ type role interface {
 	goAwayRead(last uint32, code errCode, why string)
 	// pingRead handles a PING, which is answered.
 	pingRead()
-	// pingAcked handles the answer to our PING.
-	pingAcked()
+	// pingAcked handles the answer to our PING, with its payload.
+	pingAcked(payload uint64)
 	// wasOpened reports whether a stream that is not open was open before.
 	wasOpened(id uint32) bool
 	// lateData handles DATA on a stream that was open before.

@@ -65,7 +65,7 @@ func (c *conn) readControl(h frameHeader, payload []byte) error {
 		return c.readSettings(h, payload)
 	case framePing:
 		if h.has(flagAck) {
-			c.role.pingAcked()
+			c.role.pingAcked(binary.BigEndian.Uint64(payload))
 			return nil
 		}
 		c.role.pingRead()

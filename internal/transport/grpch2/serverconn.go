@@ -128,6 +128,7 @@ func (c *serverConn) handshake() error {
 
 func (c *serverConn) closed(error) {
 	c.token.stop()
+	c.rollBackUnconfirmed()
 	c.server.removeConn(c)
 }
 
@@ -431,8 +432,13 @@ func (c *serverConn) drain(code errCode, why string) {
 
 func (c *serverConn) pingRead() { c.pinged.Store(true) }
 
-// pingAcked refuses streams from now on, and announces the last one that is served.
-func (c *serverConn) pingAcked() {
+// pingAcked handles the answer to a PING of confirmDelivery, or of drain. After the latter it
+// refuses streams, and announces the last one that is served.
+func (c *serverConn) pingAcked(payload uint64) {
+	if payload != 0 {
+		c.delivered(payload)
+		return
+	}
 	why := shuttingDown
 	if !c.server.isStopping() {
 		if !c.retiring.Load() {
