@@ -96,20 +96,11 @@ func fill(ctx *kernel.Context) error {
 // splat sets every element of out to the only element of value. An error of a device is a
 // panic, and so an error of the step.
 func splat(out, value *tensor.Tensor) {
-	n := out.NumElements()
-	if d := device.Of(out); d != nil && !value.OnDevice() {
-		on, err := d.ToDevice(value)
-		if err != nil {
-			panic(err)
-		}
-		defer on.Release()
-		value = &on
-	}
 	if !out.OnDevice() && len(value.Bytes()) > 0 && !slices.ContainsFunc(value.Bytes(), func(b byte) bool { return b != 0 }) {
 		clearAll(out)
 		return
 	}
-	strided.Copy(out, strided.Of(tensor.Shape{int64(n)}), value, strided.View{Dims: []int{n}, Strides: []int{0}})
+	strided.Splat(out, value)
 }
 
 // zeroer is implemented by variant values that have a zero, such as tensor lists.

@@ -49,6 +49,15 @@ func init() {
 	for _, name := range []string{"Max", "Min", "Prod", "Sum"} {
 		adapt("UnsortedSegment"+name, withKernel("T", "scatteradd"), index)
 	}
+	for _, name := range []string{"Max", "Mean", "Min", "Prod", "Sum"} {
+		adapt("Segment"+name, withKernel("T", "dividerows"), index)
+	}
+	for _, name := range []string{"Mean", "SqrtN", "Sum"} {
+		for _, form := range []string{"", "Grad", "GradV2", "WithNumSegments"} {
+			adapt("SparseSegment"+name+form, withKernel("T", "dividerows"), kernel.OfType("Tidx", tensor.Int32, tensor.Int64),
+				kernel.OfType("Tsegmentids", tensor.Int32, tensor.Int64))
+		}
+	}
 	for _, op := range []string{"BatchMatrixBandPart", "MatrixBandPart", "MirrorPad"} {
 		adapt(op, kernel.OfType("T", plain...))
 	}

@@ -29,7 +29,8 @@ func TestRecordedOnDevice(t *testing.T) {
 
 // unchecked are errors of values, which kernels on a device do not look at. So do TensorFlow's.
 var unchecked = []string{"Integer division by zero", "Integers to negative integer powers are not allowed",
-	"updates must not contain 0", "Received a label value", "indices", "segment_ids[", "Index ", "lr is not a positive scalar", "l1 regularization strength is not a non-negative",
+	"updates must not contain 0", "Received a label value", "indices", "segment_ids[", "Index ", "Bad: indices",
+	"Invalid number of segments", "Segment id -1 out of range [0, 3).", "lr is not a positive scalar", "l1 regularization strength is not a non-negative",
 	"l2 regularization strength is not a non-negative"}
 
 var operations = goflag.String("operations", "", "regular expression of the operations whose recorded cases run")
@@ -96,6 +97,9 @@ func (b *bench) run(t *testing.T, file string, c *kerneltest.Case) bool {
 	if impl == nil || impl.Priority == detourPriority || allOnHost(def, impl.Host) {
 		return false
 	}
+	if (c.Op == "SegmentMax" || c.Op == "SegmentMin") && hasNaN(&c.In[0]) {
+		return false // which of NaN and a number wins depends on their order on a CPU alone
+	}
 	if slices.ContainsFunc(unchecked, func(text string) bool { return strings.HasPrefix(c.Error, text) }) {
 		return false
 	}
@@ -124,6 +128,10 @@ func (b *bench) run(t *testing.T, file string, c *kerneltest.Case) bool {
 		}
 	}
 	return true
+}
+
+func hasNaN(t *tensor.Tensor) bool {
+	return t.DType().IsFloating() && strings.Contains(strings.ToLower(t.Summary(t.NumElements())), "nan")
 }
 
 // compute runs the operation of a case once. It returns the outputs and the variables.

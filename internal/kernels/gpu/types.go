@@ -18,7 +18,7 @@ var kernelTypes = map[string]string{
 	"complexes":    "conj",
 	"f32 f64":      "nextafter proximaladagrad",
 	"floats": "acos acosh adadelta adagrad adagradv2 adam adamax adamwithamsgrad addsign asin asinh atan atan2 atanh avgpool " +
-		"ceil centeredrmsprop col2im cos cosh depthwise elu elugrad erf erfc exp expm1 floor ftrl ftrlv2 " +
+		"ceil centeredrmsprop col2im cos cosh depthwise dividerows elu elugrad erf erfc exp expm1 floor ftrl ftrlv2 " +
 		"gradientdescent invgrad isfinite isinf isnan kerasmomentum leaky leakygrad lgamma log log1p matmul32 maxpool " +
 		"momentum normal powersign rint rmsprop rsqrt rsqrtgrad selu selugrad sigmoid sigmoidgrad sin sinh softmax " +
 		"softplus softplusgrad softsign softsigngrad sqrt sqrtgrad sumsquares tan tanh tanhgrad truncated truncatediv " +

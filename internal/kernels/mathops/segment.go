@@ -68,6 +68,9 @@ func runs[T tensor.Elem](t kernel.Table, op elementwise.Op, gap float64, mean bo
 	blank := numberOf[T](dtype, gap)
 	t[dtype] = kernel.Stateless(func(ctx *kernel.Context) error {
 		data, segmentIDs := ctx.Input(0), ctx.Input(1)
+		if d := ctx.GPU(); d != nil {
+			return runsOnDevice(ctx, d, op, tensor.Scalar(blank), mean)
+		}
 		list, err := gatherscatter.ReadUnchecked(segmentIDs)
 		defer list.Release()
 		if err != nil {
@@ -77,10 +80,7 @@ func runs[T tensor.Elem](t kernel.Table, op elementwise.Op, gap float64, mean bo
 		if err := checkSorted(data, segmentIDs, ids); err != nil {
 			return err
 		}
-		shape := append(tensor.Shape{0}, data.Shape()[1:]...)
-		if len(ids) > 0 {
-			shape[0] = ids[len(ids)-1] + 1
-		}
+		shape := sortedResult(data, ids)
 		out, err := ctx.Allocate(0, shape)
 		if err != nil {
 			return err
@@ -108,6 +108,15 @@ func runs[T tensor.Elem](t kernel.Table, op elementwise.Op, gap float64, mean bo
 		}
 		return nil
 	})
+}
+
+// sortedResult returns the shape of the result for ascending segment ids.
+func sortedResult(data *tensor.Tensor, ids []int64) tensor.Shape {
+	shape := append(tensor.Shape{0}, data.Shape()[1:]...)
+	if len(ids) > 0 {
+		shape[0] = ids[len(ids)-1] + 1
+	}
+	return shape
 }
 
 // divider divides rows by a number. It keeps the divisors of the last call, which are often the

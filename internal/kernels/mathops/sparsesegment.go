@@ -16,12 +16,26 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// segmentScale returns the factor of a segment with n rows.
-type segmentScale func(n int) float64
+// segmentScale is what the sum of a segment is divided by.
+type segmentScale int
 
-func scaleSum(int) float64     { return 1 }
-func scaleMean(n int) float64  { return 1 / float64(max(n, 1)) }
-func scaleSqrtN(n int) float64 { return 1 / math.Sqrt(float64(max(n, 1))) }
+const (
+	scaleSum   segmentScale = iota // 1
+	scaleMean                      // the number of rows
+	scaleSqrtN                     // the square root of the number of rows
+)
+
+// factor returns the factor of a segment with n rows.
+func (s segmentScale) factor(n int) float64 {
+	switch s {
+	case scaleMean:
+		return 1 / float64(max(n, 1))
+	case scaleSqrtN:
+		return 1 / math.Sqrt(float64(max(n, 1)))
+	case scaleSum:
+	}
+	return 1
+}
 
 func init() {
 	for _, s := range []struct {
@@ -117,6 +131,9 @@ func sparseSegmentTable(scale segmentScale) kernel.Table {
 
 func segmentsOf[T elementwise.Real](t kernel.Table, scale segmentScale) {
 	t[tensor.DTypeOf[T]()] = kernel.Stateless(func(ctx *kernel.Context) error {
+		if d := ctx.GPU(); d != nil {
+			return sparseSegmentsOnDevice(ctx, d, scale)
+		}
 		s, out, err := readSegments(ctx)
 		defer s.release()
 		if err != nil {
@@ -126,7 +143,7 @@ func segmentsOf[T elementwise.Real](t kernel.Table, scale segmentScale) {
 		gatherscatter.Add(z, tensor.Values[T](ctx.Input(0)), s.ids.Rows, s.list.Rows, s.width)
 		from, to, factor := 0, 0, 1.0 // range of segments with the same pending factor
 		s.each(func(segment int, listed []int64) {
-			if f := scale(len(listed)); f != factor || segment != to {
+			if f := scale.factor(len(listed)); f != factor || segment != to {
 				scaleBy(z[from*s.width:to*s.width], factor)
 				from, factor = segment, f
 			}
@@ -160,6 +177,9 @@ func scaleBy[T elementwise.Real](x []T, f float64) {
 // shortSegments sums in float32 and rounds once.
 func shortSegments[H elementwise.Short](scale segmentScale) kernel.Func {
 	return func(ctx *kernel.Context) error {
+		if d := ctx.GPU(); d != nil {
+			return sparseSegmentsOnDevice(ctx, d, scale)
+		}
 		s, out, err := readSegments(ctx)
 		defer s.release()
 		if err != nil {
@@ -173,7 +193,7 @@ func shortSegments[H elementwise.Short](scale segmentScale) kernel.Func {
 				elementwise.Widen(row32, x[int(row)*s.width:])
 				elementwise.Sum(sum, sum, row32)
 			}
-			f := float32(scale(len(listed)))
+			f := float32(scale.factor(len(listed)))
 			for i := range sum {
 				sum[i] *= f
 			}
@@ -203,16 +223,6 @@ func (s *sparseSegments) release() {
 // caller must release the result, also after an error.
 func readSegments(ctx *kernel.Context) (*sparseSegments, *tensor.Tensor, error) {
 	data, indices, ids := ctx.Input(0), ctx.Input(1), ctx.Input(2)
-	given := int64(-1)
-	if ctx.NumInputs() > 3 {
-		n := ctx.Input(3)
-		if n.Rank() != 0 {
-			return nil, nil, status.InvalidArgumentf("num_segments should be a scalar, not shape %v", n.Shape())
-		}
-		if given = intarg.Scalar(n); given < 0 {
-			return nil, nil, status.InvalidArgumentf("segment ids must be >= 0")
-		}
-	}
 	if err := checkLists(indices, ids); err != nil {
 		return nil, nil, err
 	}
@@ -227,21 +237,9 @@ func readSegments(ctx *kernel.Context) (*sparseSegments, *tensor.Tensor, error) 
 	if s.ids, err = gatherscatter.ReadUnchecked(ids); err != nil {
 		return s, nil, err
 	}
-	count := int64(0)
-	if n := len(s.ids.Rows); n > 0 {
-		if last := s.ids.Rows[n-1]; indices.DType() == tensor.Int32 && last >= math.MaxInt32 {
-			return s, nil, status.InvalidArgumentf("Last segment id must be < kintmax, got %d limit %d", last, math.MaxInt32)
-		}
-		count = s.ids.Rows[n-1] + 1
-	}
-	if given >= 0 {
-		if given < count {
-			return s, nil, status.InvalidArgumentf("segment ids must be < num_segments")
-		}
-		count = given
-	}
-	if count < 0 || count == 0 && len(s.ids.Rows) > 0 {
-		return s, nil, status.InvalidArgumentf("segment ids must be >= 0")
+	count, err := segmentCount(ctx, indices.DType(), s.ids.Rows)
+	if err != nil {
+		return s, nil, err
 	}
 	s.count = int(count)
 	out, err := ctx.AllocateZeros(0, append(tensor.Shape{count}, data.Shape()[1:]...))
@@ -249,6 +247,45 @@ func readSegments(ctx *kernel.Context) (*sparseSegments, *tensor.Tensor, error) 
 		return s, nil, err
 	}
 	return s, out, s.check()
+}
+
+// segmentCount returns the number of segments: input 3, if there is one, or else what the last id
+// says. index is the type of the indices.
+func segmentCount(ctx *kernel.Context, index tensor.DType, ids []int64) (int64, error) {
+	count := int64(0)
+	if n := len(ids); n > 0 {
+		if last := ids[n-1]; index == tensor.Int32 && last >= math.MaxInt32 {
+			return 0, status.InvalidArgumentf("Last segment id must be < kintmax, got %d limit %d", last, math.MaxInt32)
+		}
+		count = ids[n-1] + 1
+	}
+	if ctx.NumInputs() > 3 {
+		given, err := givenSegments(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if given < count {
+			return 0, status.InvalidArgumentf("segment ids must be < num_segments")
+		}
+		count = given
+	}
+	if count < 0 || count == 0 && len(ids) > 0 {
+		return 0, status.InvalidArgumentf("segment ids must be >= 0")
+	}
+	return count, nil
+}
+
+// givenSegments returns input 3, the number of segments.
+func givenSegments(ctx *kernel.Context) (int64, error) {
+	n := ctx.Input(3)
+	if n.Rank() != 0 {
+		return 0, status.InvalidArgumentf("num_segments should be a scalar, not shape %v", n.Shape())
+	}
+	given := intarg.Scalar(n)
+	if given < 0 {
+		return 0, status.InvalidArgumentf("segment ids must be >= 0")
+	}
+	return given, nil
 }
 
 func checkLists(indices, ids *tensor.Tensor) error {
@@ -263,7 +300,8 @@ func checkLists(indices, ids *tensor.Tensor) error {
 	return nil
 }
 
-// check checks the segment ids and row numbers, segment by segment.
+// check checks the segment ids and, unless they are in the memory of a device, the row numbers,
+// segment by segment.
 func (s *sparseSegments) check() error {
 	ids := s.ids.Rows
 	for lo := 0; lo < len(ids); {
@@ -274,7 +312,7 @@ func (s *sparseSegments) check() error {
 		if id < 0 || id >= int64(s.count) {
 			return status.InvalidArgumentf("Segment id %d out of range [0, %d), possibly because 'segment_ids' input is not sorted.", id, s.count)
 		}
-		for i, row := range s.list.Rows[lo:hi] {
+		for i, row := range s.list.Rows[min(lo, len(s.list.Rows)):min(hi, len(s.list.Rows))] {
 			if row < 0 || row >= int64(s.limit) {
 				return status.InvalidArgumentf("Bad: indices[%d] == %d out of range [0, %d)", lo+i, row, s.limit)
 			}

@@ -3,6 +3,7 @@ package mathops
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -28,7 +29,7 @@ func registerSegmentGrads(name string, scale segmentScale) {
 				return sparseSegmentShape(c, n)
 			},
 		},
-		Kernels: byT(segmentGradTable(scale, gradDense)),
+		Kernels: byT(segmentGradTable(scale, gradForm{gradDense, sparseSegmentGradOnDevice})),
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -42,7 +43,7 @@ func registerSegmentGrads(name string, scale segmentScale) {
 				return sparseSegmentShape(c, shapefn.Unknown)
 			},
 		},
-		Kernels: byT(segmentGradTable(scale, gradUnique)),
+		Kernels: byT(segmentGradTable(scale, gradForm{gradUnique, uniqueSegmentGradOnDevice})),
 	})
 }
 
@@ -54,44 +55,49 @@ type segmentGrad struct {
 	width        int
 }
 
-// prepareGrad checks the inputs of a gradient and allocates its outputs. It returns nil if there is
-// nothing to add.
-type prepareGrad func(ctx *kernel.Context, scale segmentScale) (*segmentGrad, *tensor.Tensor, error)
+// A gradForm is a form of the gradient.
+type gradForm struct {
+	// prepare checks the inputs and allocates the outputs. It returns nil if there is nothing to
+	// add.
+	prepare func(*kernel.Context, segmentScale) (*segmentGrad, *tensor.Tensor, error)
+	// onDevice is the kernel for devices.
+	onDevice func(*kernel.Context, *device.Device, segmentScale) error
+}
 
-func segmentGradTable(scale segmentScale, prepare prepareGrad) kernel.Table {
+func segmentGradTable(scale segmentScale, form gradForm) kernel.Table {
 	return kernel.Table{
-		tensor.Float32:  kernel.Stateless(addSegments[float32](scale, prepare)),
-		tensor.Float64:  kernel.Stateless(addSegments[float64](scale, prepare)),
-		tensor.Float16:  kernel.Stateless(addShortSegments[tensor.Float16Elem](scale, prepare)),
-		tensor.BFloat16: kernel.Stateless(addShortSegments[tensor.BFloat16Elem](scale, prepare)),
+		tensor.Float32:  form.kernel(scale, addSegments[float32]),
+		tensor.Float64:  form.kernel(scale, addSegments[float64]),
+		tensor.Float16:  form.kernel(scale, addShortSegments[tensor.Float16Elem]),
+		tensor.BFloat16: form.kernel(scale, addShortSegments[tensor.BFloat16Elem]),
 	}
 }
 
-func addSegments[T elementwise.Float](scale segmentScale, prepare prepareGrad) kernel.Func {
-	return func(ctx *kernel.Context) error {
-		g, out, err := prepare(ctx, scale)
-		if err != nil || g == nil {
-			return err
+// kernel returns the kernel for the type of add, which adds the gradients x to out on the host.
+func (f gradForm) kernel(scale segmentScale, add func(g *segmentGrad, out, x *tensor.Tensor)) kernel.New {
+	return kernel.Stateless(func(ctx *kernel.Context) error {
+		if d := ctx.GPU(); d != nil {
+			return f.onDevice(ctx, d, scale)
 		}
-		addScaled(g, tensor.Values[T](out), tensor.Values[T](ctx.Input(0)))
-		return nil
-	}
+		g, out, err := f.prepare(ctx, scale)
+		if err == nil && g != nil {
+			add(g, out, ctx.Input(0))
+		}
+		return err
+	})
+}
+
+func addSegments[T elementwise.Float](g *segmentGrad, out, x *tensor.Tensor) {
+	addScaled(g, tensor.Values[T](out), tensor.Values[T](x))
 }
 
 // addShortSegments sums in float32 and rounds once.
-func addShortSegments[H elementwise.Short](scale segmentScale, prepare prepareGrad) kernel.Func {
-	return func(ctx *kernel.Context) error {
-		g, out, err := prepare(ctx, scale)
-		if err != nil || g == nil {
-			return err
-		}
-		z, x := tensor.Values[H](out), tensor.Values[H](ctx.Input(0))
-		sum, grad := membudget.Make[float32](len(z)), membudget.Make[float32](len(x))
-		elementwise.Widen(grad, x)
-		addScaled(g, sum, grad)
-		elementwise.Narrow(z, sum)
-		return nil
-	}
+func addShortSegments[H elementwise.Short](g *segmentGrad, out, x *tensor.Tensor) {
+	z, v := tensor.Values[H](out), tensor.Values[H](x)
+	sum, grad := membudget.Make[float32](len(z)), membudget.Make[float32](len(v))
+	elementwise.Widen(grad, v)
+	addScaled(g, sum, grad)
+	elementwise.Narrow(z, sum)
 }
 
 func addScaled[T elementwise.Float](g *segmentGrad, z, x []T) {
@@ -146,7 +152,7 @@ func (g *segmentGrad) check(rows, count int64, scale segmentScale) error {
 	}
 	g.scales = membudget.Make[float64](count)
 	for i, size := range sizes {
-		g.scales[i] = scale(size)
+		g.scales[i] = scale.factor(size)
 	}
 	return nil
 }
@@ -170,19 +176,7 @@ func gradUnique(ctx *kernel.Context, scale segmentScale) (*segmentGrad, *tensor.
 	}
 	var unique []int64
 	if ok {
-		unique = membudget.AppendAll(unique, g.targets...)
-		slices.Sort(unique)
-		unique = slices.Compact(unique)
-		positions := map[int64]int64{}
-		var meter membudget.Meter
-		for i, row := range unique {
-			meter.MustTakeEntry(0)
-			positions[row] = int64(i)
-		}
-		g.targets = membudget.AppendAll[int64](nil, g.targets...)
-		for i, row := range g.targets {
-			g.targets[i] = positions[row]
-		}
+		unique, g.targets = uniqueRows(g.targets)
 	}
 	list, err := ctx.Allocate(1, tensor.Shape{int64(len(unique))})
 	if err != nil {
@@ -194,4 +188,23 @@ func gradUnique(ctx *kernel.Context, scale segmentScale) (*segmentGrad, *tensor.
 		return nil, out, err
 	}
 	return g, out, nil
+}
+
+// uniqueRows returns the different rows of a list in ascending order, and the position of each
+// element of the list among them.
+func uniqueRows(list []int64) (unique, positions []int64) {
+	unique = membudget.AppendAll(unique, list...)
+	slices.Sort(unique)
+	unique = slices.Compact(unique)
+	at := map[int64]int64{}
+	var meter membudget.Meter
+	for i, row := range unique {
+		meter.MustTakeEntry(0)
+		at[row] = int64(i)
+	}
+	positions = membudget.AppendAll(positions, list...)
+	for i, row := range positions {
+		positions[i] = at[row]
+	}
+	return unique, positions
 }

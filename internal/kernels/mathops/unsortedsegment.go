@@ -3,12 +3,9 @@ package mathops
 import (
 	"math"
 
-	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
-	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
-	"github.com/weft-ml/weft/internal/opkit/strided"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -156,8 +153,8 @@ func segments[T tensor.Elem](t kernel.Table, op elementwise.Op, start func(tenso
 		if err != nil {
 			return err
 		}
-		if d := device.Of(out); d != nil {
-			return segmentsOnDevice(d, op, out, data, ids, tensor.Scalar(first))
+		if out.OnDevice() {
+			return segmentsOnDevice(op, out, data, ids, tensor.Scalar(first))
 		}
 		z, x := tensor.Values[T](out), tensor.Values[T](data)
 		fill(z, first)
@@ -182,30 +179,6 @@ func segments[T tensor.Elem](t kernel.Table, op elementwise.Op, start func(tenso
 		}
 		return nil
 	})
-}
-
-// segmentsOnDevice queues the operation on a device, where ids out of range are skipped.
-func segmentsOnDevice(d *device.Device, op elementwise.Op, out, data, ids *tensor.Tensor, first tensor.Tensor) error {
-	if out.NumElements() == 0 {
-		return nil
-	}
-	start, err := d.ToDevice(&first)
-	if err != nil {
-		return err
-	}
-	defer start.Release()
-	all := strided.Of(out.Shape())
-	strided.Copy(out, all, &start, strided.Of(start.Shape()).Broadcast(all.Dims))
-	if data.NumElements() == 0 {
-		return nil
-	}
-	list, err := gatherscatter.ReadUnchecked(ids)
-	if err != nil {
-		return err
-	}
-	defer list.Release()
-	gatherscatter.Scatter(op, out, data, list, data.NumElements()/ids.NumElements())
-	return nil
 }
 
 func outOfRange(ids *tensor.Tensor, i int, id, n int64) error {

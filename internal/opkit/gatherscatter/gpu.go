@@ -69,6 +69,29 @@ func scatterOnDevice(op elementwise.Op, d *device.Device, dst, updates *tensor.T
 	must(d, d.LaunchLine(name, n*width, dst, updates, &sorted, n, width, limit, stride))
 }
 
+// DivideByCounts divides each row of dst, in the memory of a device, by the number of entries of
+// the list that name it, or by its square root. Rows without entries stay as they are.
+func DivideByCounts(dst *tensor.Tensor, l List, root bool) {
+	d, entries := device.Of(dst), int64(l.indices.NumElements())
+	if d == nil || entries == 0 {
+		return
+	}
+	rows := int64(dst.Dim(0))
+	sorted, err := Sort(d, &l.indices, rows)
+	must(d, err)
+	defer sorted.Release()
+	counts, err := d.Alloc(tensor.Int64, tensor.Shape{rows})
+	must(d, err)
+	defer counts.Release()
+	must(d, d.Fill(&counts, 0))
+	must(d, d.LaunchLine("counts", entries, &counts, &sorted, entries, rows))
+	width, square := int64(dst.NumElements())/rows, int32(0)
+	if root {
+		square = 1
+	}
+	must(d, d.LaunchLine("dividerows_"+source.TypeName(dst.DType()), rows*width, dst, &counts, rows, width, square))
+}
+
 // block is the number of keys that a group of a device sorts.
 const block = 1024
 

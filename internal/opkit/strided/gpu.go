@@ -20,6 +20,21 @@ func copyOnDevice(d *device.Device, dst *tensor.Tensor, dv View, src *tensor.Ten
 	}
 }
 
+// Splat sets all elements of dst to the only element of value, which may be on the host if dst is
+// in the memory of a device.
+func Splat(dst, value *tensor.Tensor) {
+	if d := device.Of(dst); d != nil && !value.OnDevice() {
+		on, err := d.ToDevice(value)
+		if err != nil {
+			panic(fmt.Errorf("copy to %s: %w", d.Name(), err))
+		}
+		defer on.Release()
+		value = &on
+	}
+	n := dst.NumElements()
+	Copy(dst, Of(tensor.Shape{int64(n)}), value, View{Dims: []int{n}, Strides: []int{0}})
+}
+
 func widen(v []int) []int64 {
 	out := make([]int64, len(v)) //sizedmake:ok dimensions
 	for i, n := range v {
