@@ -73,6 +73,7 @@ func init() {
 	for _, op := range []string{"StridedSliceAssign", "ResourceStridedSliceAssign"} {
 		adapt(op, kernel.OfType("T", plain...))
 	}
+	adaptArrays()
 	adaptRandom()
 	adaptOptimizers()
 	adaptLayers()
@@ -88,6 +89,25 @@ func adapt(op string, types ...kernel.Constraint) {
 		}
 		return func(ctx *kernel.Context, _ *device.Device) error { return k.Compute(ctx) }, nil
 	}, types...)
+}
+
+// adaptArrays registers the operations on tensor arrays and stacks that keep or return elements.
+func adaptArrays() {
+	plain := slices.Collect(maps.Values(source.TypesByName))
+	for _, version := range []string{"", "V2", "V3"} {
+		for _, name := range []string{"Write", "Scatter", "Split"} {
+			adapt("TensorArray"+name+version, kernel.OfType("T", plain...))
+		}
+		for _, name := range []string{"Read", "Gather", "Concat"} {
+			adapt("TensorArray"+name+version, kernel.OfType("dtype", plain...))
+		}
+	}
+	adapt("TensorArrayPack", kernel.OfType("dtype", plain...))
+	adapt("TensorArrayUnpack", kernel.OfType("T", plain...))
+	for _, version := range []string{"", "V2"} {
+		adapt("StackPush"+version, kernel.OfType("T", plain...))
+		adapt("StackPop"+version, kernel.OfType("elem_type", plain...))
+	}
 }
 
 func adaptRandom() {

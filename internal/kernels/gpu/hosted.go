@@ -25,7 +25,9 @@ var untouched = set(
 	"PlaceholderV2", "PlaceholderWithDefault", "PreventGradient", "Rank", "ReadVariableOp", "Recv", "RefEnter", "RefExit",
 	"RefIdentity", "RefMerge", "RefNextIteration", "RefSwitch", "RemoteCall", "Reshape", "Send", "Shape", "ShapeN", "Size",
 	"Snapshot", "Squeeze", "StatefulPartitionedCall", "StatelessCase", "StatelessIf", "StatelessWhile", "StopGradient", "Switch", "SymbolicGradient",
-	"TemporaryVariable", "Variable", "VariableV2", "While", "_Arg", "_ArrayToList", "_DeviceArg", "_DeviceRetval", "_EagerConst", "_If",
+	"TemporaryVariable", "TensorArray", "TensorArrayClose", "TensorArrayCloseV2", "TensorArrayCloseV3", "TensorArrayGrad",
+	"TensorArrayGradV2", "TensorArrayGradV3", "TensorArrayGradWithShape", "TensorArraySize", "TensorArraySizeV2", "TensorArraySizeV3",
+	"TensorArrayV2", "TensorArrayV3", "Variable", "VariableV2", "While", "_Arg", "_ArrayToList", "_DeviceArg", "_DeviceRetval", "_EagerConst", "_If",
 	"_ListToArray", "_ReadVariablesOp", "_Recv", "_Retval", "_Send", "_SwitchN", "_While",
 )
 

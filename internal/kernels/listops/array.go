@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -15,6 +16,9 @@ import (
 // Array is a tensor array. Each element is written once. It is read once or, if requested at
 // creation, several times. An array of gradients instead sums all writes to an element, and an
 // element without writes is zero.
+//
+// An element stays in the memory, of the host or a device, of the operation that wrote it last. An
+// operation that uses it moves it to its own memory.
 type Array struct {
 	name  string
 	dtype tensor.DType
@@ -112,6 +116,12 @@ func (a *Array) addLocked(ctx *kernel.Context, i int, c *cell, value *tensor.Ten
 	if !slices.Contains(typeset.Numbers, a.dtype) {
 		return status.InvalidArgumentf("tensor_array::AddToTensor type not supported: %v", a.dtype)
 	}
+	if err := place(ctx, &c.value); err != nil {
+		return err
+	}
+	if err := place(ctx, value); err != nil {
+		return err
+	}
 	own, err := ctx.Writable(&c.value)
 	if err != nil {
 		return err
@@ -133,14 +143,14 @@ func (a *Array) writeMany(ctx *kernel.Context, indices []int32, values []tensor.
 	return nil
 }
 
-// read returns element i with a reference of its own.
-func (a *Array) read(i int) (tensor.Tensor, error) {
+// read returns element i, in the memory of ctx, with a reference of its own.
+func (a *Array) read(ctx *kernel.Context, i int) (tensor.Tensor, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.readLocked(i)
+	return a.readLocked(ctx, i)
 }
 
-func (a *Array) readLocked(i int) (tensor.Tensor, error) {
+func (a *Array) readLocked(ctx *kernel.Context, i int) (tensor.Tensor, error) {
 	var none tensor.Tensor
 	if err := a.checkOpenLocked(); err != nil {
 		return none, err
@@ -163,6 +173,9 @@ func (a *Array) readLocked(i int) (tensor.Tensor, error) {
 		}
 		c.value.Release()
 		c.value = zero
+	}
+	if err := place(ctx, &c.value); err != nil {
+		return none, err
 	}
 	c.read, c.cleared = true, a.once
 	value := c.value
@@ -204,19 +217,34 @@ func (a *Array) zeros(shape tensor.Shape) (tensor.Tensor, error) {
 	return tensor.Zeros(a.dtype, shape)
 }
 
-// readMany returns the elements with the given indices, each with a reference of its own.
-func (a *Array) readMany(indices []int32) ([]tensor.Tensor, error) {
+// readMany returns the elements with the given indices, in the memory of ctx, each with a reference
+// of its own.
+func (a *Array) readMany(ctx *kernel.Context, indices []int32) ([]tensor.Tensor, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	values := membudget.Make[tensor.Tensor](len(indices))
 	for k, i := range indices {
 		var err error
-		if values[k], err = a.readLocked(int(i)); err != nil {
+		if values[k], err = a.readLocked(ctx, int(i)); err != nil {
 			release(values)
 			return nil, err
 		}
 	}
 	return values, nil
+}
+
+// place moves a tensor to the memory in which the kernel of ctx computes.
+func place(ctx *kernel.Context, t *tensor.Tensor) error {
+	if device.IsPlaced(t, ctx.GPU()) {
+		return nil
+	}
+	held := *t
+	*t = tensor.Tensor{}
+	placed, err := device.PlaceNow(held, ctx.GPU())
+	if err == nil {
+		*t = placed
+	}
+	return err
 }
 
 func release(values []tensor.Tensor) {

@@ -83,7 +83,7 @@ func readElem(ctx *kernel.Context, a *Array) error {
 	if err := a.checkRequested(ctx.OutputType(0)); err != nil {
 		return err
 	}
-	value, err := a.read(i)
+	value, err := a.read(ctx, i)
 	if err == nil {
 		ctx.SetOutput(0, value)
 	}

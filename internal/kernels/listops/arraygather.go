@@ -68,7 +68,7 @@ func newGather(c *kernel.Construction) (kernel.Kernel, error) {
 		if len(indices) == 0 {
 			return emptyResult(ctx, elem, "element shape", "packing")
 		}
-		values, err := a.readMany(indices)
+		values, err := a.readMany(ctx, indices)
 		if err != nil {
 			return err
 		}
@@ -122,6 +122,15 @@ func stack(ctx *kernel.Context, elem tensor.PartialShape, values []tensor.Tensor
 				first, i, shape)
 		}
 	}
+	if ctx.GPU() != nil {
+		out, err := ctx.Allocate(0, slices.Concat(tensor.Shape{int64(len(values))}, first))
+		if err == nil && out.NumElements() > 0 {
+			for i := range values {
+				stacking.SetRow(out, i, &values[i])
+			}
+		}
+		return err
+	}
 	out, err := stacking.Stack(ctx.OutputType(0), first, values)
 	if err == nil {
 		ctx.SetOutput(0, out)
@@ -143,7 +152,7 @@ func newConcat(c *kernel.Construction) (kernel.Kernel, error) {
 			ctx.SetOutput(1, tensor.Vector[int64]())
 			return emptyResult(ctx, rest, "element_shape_except0", "concatenating")
 		}
-		values, err := a.readMany(indices)
+		values, err := a.readMany(ctx, indices)
 		if err != nil {
 			return err
 		}

@@ -159,8 +159,12 @@ func push(ctx *kernel.Context, s *Stack) error {
 
 func pop(ctx *kernel.Context, s *Stack) error {
 	value, err := s.pop()
-	if err == nil {
-		ctx.SetOutput(0, value)
+	if err != nil {
+		return err
 	}
-	return err
+	if err := place(ctx, &value); err != nil { // it may have been pushed in another memory
+		return err
+	}
+	ctx.SetOutput(0, value)
+	return nil
 }
