@@ -1,6 +1,7 @@
 package array
 
 import (
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
@@ -58,12 +59,17 @@ func inplace(op elementwise.Op) kernel.Func {
 			ctx.SetOutput(0, x.Retain())
 			return nil
 		}
+		indices, err := device.PlaceNow(i.Retain(), nil)
+		if err != nil {
+			return err
+		}
+		defer indices.Release()
 		list, err := gatherscatter.NewList(i.NumElements())
 		if err != nil {
 			return err
 		}
 		defer list.Release()
-		intarg.Read(list.Rows, i, 0)
+		intarg.Read(list.Rows, &indices, 0)
 		n := int64(x.Dim(0))
 		for k, row := range list.Rows {
 			list.Rows[k] = (row%n + n) % n // row numbers wrap around

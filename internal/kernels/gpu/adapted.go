@@ -15,8 +15,10 @@ import (
 // tensors are there: they touch elements only through the packages strided and gatherscatter,
 // or ask for the device themselves. The attribute of the element type is given.
 var adapted = map[string]string{
-	"BatchToSpace": "T", "BatchToSpaceND": "T", "BroadcastTo": "T", "Concat": "T", "ConcatV2": "T", "DepthToSpace": "T", "Empty": "dtype",
-	"ExtractImagePatches": "T", "Fill": "T", "OnesLike": "T", "Pack": "T", "Pad": "T", "PadV2": "T", "Reverse": "T", "ReverseV2": "T",
+	"BatchToSpace": "T", "BatchToSpaceND": "T", "BatchMatrixDiag": "T", "BatchMatrixDiagPart": "T", "BatchMatrixSetDiag": "T", "BroadcastTo": "T", "Concat": "T", "ConcatV2": "T", "DepthToSpace": "T", "Diag": "T", "DiagPart": "T", "DynamicStitch": "T", "Empty": "dtype",
+	"ExtractImagePatches": "T", "Fill": "T", "InplaceUpdate": "T", "MatrixDiag": "T", "MatrixDiagPart": "T", "MatrixDiagPartV2": "T",
+	"MatrixDiagPartV3": "T", "MatrixDiagV2": "T", "MatrixDiagV3": "T", "MatrixSetDiag": "T", "MatrixSetDiagV2": "T", "MatrixSetDiagV3": "T",
+	"OnesLike": "T", "Pack": "T", "Pad": "T", "PadV2": "T", "Reverse": "T", "ReverseV2": "T",
 	"Roll": "T", "Slice": "T", "SpaceToBatch": "T", "SpaceToBatchND": "T", "SpaceToDepth": "T", "Split": "T", "SplitV": "T",
 	"StridedSlice": "T", "StridedSliceGrad": "T", "TensorStridedSliceUpdate": "T", "Tile": "T", "Transpose": "T", "Unpack": "T",
 	"ZerosLike": "T",
@@ -63,6 +65,8 @@ func init() {
 	}
 	adapt("Range", kernel.OfType("Tidx", tensor.Float32, tensor.Float64, tensor.Int64))
 	adapt("OneHot", kernel.OfType("T", plain...), kernel.OfType("TI", tensor.Int32, tensor.Int64))
+	adapt("InplaceAdd", withKernel("T", "scatteradd"))
+	adapt("InplaceSub", withKernel("T", "scatteradd"))
 	adapt("ScatterNd", withKernel("T", "scatteradd"), index)
 	adapt("ScatterNdNonAliasingAdd", withKernel("T", "scatteradd"), index)
 	for op, attr := range map[string]string{

@@ -11,7 +11,8 @@ import (
 
 // A list whose indices are in the memory of a device has no row numbers on the host, and nothing is
 // out of range for the host: a gather returns zeros for such indices, and a scatter drops them, as
-// TensorFlow does on a GPU. Errors of the device are panics, and so errors of the step.
+// TensorFlow does on a GPU. A scatter copies a list of row numbers on the host to the device.
+// Errors of the device are panics, and so errors of the step.
 
 // scatters are the first parts of the names of kernels, by their operation.
 var scatters = map[elementwise.Op]string{
@@ -54,7 +55,13 @@ func gatherOnDevice(d *device.Device, dst, src *tensor.Tensor, l List, g Layout)
 }
 
 func scatterOnDevice(op elementwise.Op, d *device.Device, dst, updates *tensor.Tensor, l List, width int64) {
-	n, limit := int64(l.indices.NumElements()), int64(dst.NumElements())/width
+	indices, release := l.onDevice(d)
+	defer release()
+	n := int64(indices.NumElements())
+	if n == 0 || dst.NumElements() == 0 {
+		return
+	}
+	limit := int64(dst.NumElements()) / width
 	name := scatters[op] + source.TypeName(dst.DType())
 	if op == elementwise.Assign {
 		name = "scatter_" + source.SizeName(dst.DType().Size())
@@ -63,10 +70,23 @@ func scatterOnDevice(op elementwise.Op, d *device.Device, dst, updates *tensor.T
 	if updates.NumElements() == 1 && n*width != 1 {
 		stride = 0
 	}
-	sorted, err := Sort(d, &l.indices, limit)
+	sorted, err := Sort(d, indices, limit)
 	must(d, err)
 	defer sorted.Release()
 	must(d, d.LaunchLine(name, n*width, dst, updates, &sorted, n, width, limit, stride))
+}
+
+// onDevice returns the indices of the list in the memory of a device. The caller calls release when
+// it has queued its work.
+func (l *List) onDevice(d *device.Device) (indices *tensor.Tensor, release func()) {
+	if l.indices.Initialized() || len(l.Rows) == 0 {
+		return &l.indices, func() {}
+	}
+	host, err := tensor.FromSlice(tensor.Shape{int64(len(l.Rows))}, l.Rows)
+	must(d, err)
+	on, err := d.ToDevice(&host)
+	must(d, err)
+	return &on, on.Release
 }
 
 // DivideByCounts divides each row of dst, in the memory of a device, by the number of entries of

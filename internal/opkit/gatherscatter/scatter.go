@@ -17,9 +17,7 @@ import (
 // order.
 func Scatter(op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) {
 	if d := device.Of(dst); d != nil {
-		if dst.NumElements() > 0 && l.indices.NumElements() > 0 {
-			scatterOnDevice(op, d, dst, updates, l, int64(width))
-		}
+		scatterOnDevice(op, d, dst, updates, l, int64(width))
 		return
 	}
 	if len(l.Rows) == 0 || width == 0 {
