@@ -15,7 +15,8 @@ import (
 // tensors are there: they touch elements only through the packages strided and gatherscatter,
 // or ask for the device themselves. The attribute of the element type is given.
 var adapted = map[string]string{
-	"BatchToSpace": "T", "BatchToSpaceND": "T", "BatchMatrixDiag": "T", "BatchMatrixDiagPart": "T", "BatchMatrixSetDiag": "T", "BroadcastTo": "T", "Concat": "T", "ConcatV2": "T", "DepthToSpace": "T", "Diag": "T", "DiagPart": "T", "DynamicStitch": "T", "Empty": "dtype",
+	"BatchMatrixDiag": "T", "BatchMatrixDiagPart": "T", "BatchMatrixSetDiag": "T", "BatchToSpace": "T", "BatchToSpaceND": "T",
+	"BroadcastTo": "T", "Concat": "T", "ConcatV2": "T", "DepthToSpace": "T", "Diag": "T", "DiagPart": "T", "DynamicStitch": "T", "Empty": "dtype",
 	"ExtractImagePatches": "T", "Fill": "T", "InplaceUpdate": "T", "MatrixDiag": "T", "MatrixDiagPart": "T", "MatrixDiagPartV2": "T",
 	"MatrixDiagPartV3": "T", "MatrixDiagV2": "T", "MatrixDiagV3": "T", "MatrixSetDiag": "T", "MatrixSetDiagV2": "T", "MatrixSetDiagV3": "T",
 	"OnesLike": "T", "Pack": "T", "Pad": "T", "PadV2": "T", "Reverse": "T", "ReverseV2": "T",

@@ -124,12 +124,13 @@ func stack(ctx *kernel.Context, elem tensor.PartialShape, values []tensor.Tensor
 	}
 	if ctx.GPU() != nil {
 		out, err := ctx.Allocate(0, slices.Concat(tensor.Shape{int64(len(values))}, first))
-		if err == nil && out.NumElements() > 0 {
-			for i := range values {
-				stacking.SetRow(out, i, &values[i])
-			}
+		if err != nil {
+			return err
 		}
-		return err
+		for i := range values {
+			stacking.SetRow(out, i, &values[i])
+		}
+		return nil
 	}
 	out, err := stacking.Stack(ctx.OutputType(0), first, values)
 	if err == nil {

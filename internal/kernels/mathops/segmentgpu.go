@@ -25,16 +25,7 @@ func segmentsOnDevice(op elementwise.Op, out, data, ids *tensor.Tensor, first te
 		return nil
 	}
 	strided.Splat(out, &first)
-	if data.NumElements() == 0 {
-		return nil
-	}
-	list, err := gatherscatter.ReadUnchecked(ids)
-	if err != nil {
-		return err
-	}
-	defer list.Release()
-	gatherscatter.Scatter(op, out, data, list, data.NumElements()/ids.NumElements())
-	return nil
+	return scatterSegments(op, out, data, ids)
 }
 
 // idsOnHost copies ids to the host.

@@ -11,8 +11,8 @@ import (
 const maxRollbacks = 16
 
 // rollbackTime is how long after the answer the end of a connection rolls a call back. A client
-// that has not confirmed the answer by then need not read while it makes no calls, as gRPC's
-// libraries. A server finds a vanished client sooner; see Keepalive.
+// that confirms later than that may be one that does not read between its calls. gRPC's libraries
+// need not. A server finds a vanished client sooner; see Keepalive.
 const rollbackTime = time.Minute
 
 // A rollback takes back the effect of an answered call.
