@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -283,9 +284,10 @@ func TestWorkerWaitsForChief(t *testing.T) {
 		})))
 	}
 	waiting := make(chan struct{})
+	var once sync.Once // the worker says it again when other variables are missing
 	said := writerFunc(func(b []byte) {
 		if bytes.Contains(b, []byte("waiting for the chief to initialize")) {
-			close(waiting)
+			once.Do(func() { close(waiting) })
 		}
 	})
 	done := make(chan error, 1)

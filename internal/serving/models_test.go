@@ -19,6 +19,7 @@ import (
 	"github.com/weft-ml/weft/internal/serving/servable"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/savedmodel"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -219,5 +220,19 @@ func TestManagerClosesWhileLoading(t *testing.T) {
 	m.Close()
 	if err := <-done; err == nil {
 		t.Error("got no error")
+	}
+}
+
+// A configuration that comes when the server stops is an error, and loads nothing.
+func TestManagerAppliesAfterClose(t *testing.T) {
+	dir := t.TempDir()
+	writeSum(t, filepath.Join(dir, "1"), 10)
+	m := models.New(models.Options{Log: discard(), Load: func(context.Context, string, int64, string) (*servable.Servable, error) {
+		t.Error("loads a version")
+		return nil, status.Internalf("not loaded")
+	}})
+	m.Close()
+	if err := m.Apply(t.Context(), configOf(dir, "")); status.CodeOf(err) != status.Unavailable {
+		t.Errorf("got %v", err)
 	}
 }

@@ -35,6 +35,9 @@ func (m *Manager) Apply(ctx context.Context, config *servingpb.ModelServerConfig
 func (m *Manager) replace(list []*servingpb.ModelConfig) (added []string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.ctx.Err() != nil {
+		return nil, errStopping()
+	}
 	for _, c := range list {
 		if err := m.checkLabelsLocked(c); err != nil {
 			return nil, err
@@ -92,8 +95,11 @@ func (m *Manager) await(ctx context.Context, names []string) error {
 		m.mu.RLock()
 		changed := m.changed
 		waiting, failed := m.progressLocked(names)
+		closed := m.ctx.Err() != nil
 		m.mu.RUnlock()
 		switch {
+		case closed: // no model has a configuration any more, so none is waiting or failed
+			return errStopping()
 		case len(waiting) > 0:
 		case len(failed) > 0:
 			return status.Errorf(status.Unknown, "%d model(s) did not become available: {%s}", len(failed), strings.Join(failed, ", "))
@@ -105,10 +111,12 @@ func (m *Manager) await(ctx context.Context, names []string) error {
 		case <-ctx.Done():
 			return status.FromContext(ctx, "waiting for models to become available")
 		case <-m.ctx.Done():
-			return status.Unavailablef("the server is stopping")
+			return errStopping()
 		}
 	}
 }
+
+func errStopping() error { return status.Unavailablef("the server is stopping") }
 
 // progressLocked returns which models are being loaded, and the errors of those that cannot be.
 func (m *Manager) progressLocked(names []string) (waiting, failed []string) {
