@@ -40,6 +40,17 @@ func TestBrokenFiles(t *testing.T) {
 	}
 }
 
+// TestNoVariadicMacros keeps out what NVIDIA's compiler of OpenCL C refuses and POCL's takes.
+func TestNoVariadicMacros(t *testing.T) {
+	for family, text := range Families() {
+		for line := range strings.SplitSeq(text, "\n") {
+			if strings.Contains(line, "...") || strings.Contains(line, "__VA_ARGS__") {
+				t.Errorf("%s: variadic macro: %s", family, line)
+			}
+		}
+	}
+}
+
 // TestPTXIsCurrent fails after a change of a kernel until "make ptx" has
 // compiled it, which needs NVRTC and no GPU.
 func TestPTXIsCurrent(t *testing.T) {

@@ -35,7 +35,7 @@
 #define LOAD_HYPER_4(T) LOAD_HYPER_3(T) LOAD_HYPER(T, p3)
 #define LOAD_HYPER_5(T) LOAD_HYPER_4(T) LOAD_HYPER(T, p4)
 #define LOAD_HYPER_6(T) LOAD_HYPER_5(T) LOAD_HYPER(T, p5)
-#define DENSE(name, T, V, H, before, ...)                                                        \
+#define DENSE(name, T, V, H, before, step)                                                       \
   KERNEL name(VARS_##V(T), IN(S_##T, g), HYPER_##H(T), i64 n, i32 flag) {                         \
     typedef C_##T C;                                                                              \
     USE_VARS_##V(T)                                                                               \
@@ -45,11 +45,11 @@
     EACH(i, n) {                                                                                  \
       LOAD_VARS_##V(T, i)                                                                         \
       C d = LD_##T(g, i);                                                                         \
-      __VA_ARGS__;                                                                                \
+      step;                                                                                       \
       STORE_VARS_##V(T, i)                                                                        \
     }                                                                                             \
   }
-#define SPARSE(name, T, V, H, before, ...)                                                        \
+#define SPARSE(name, T, V, H, before, step)                                                       \
   KERNEL name##_rows(VARS_##V(T), IN(S_##T, g), IN(u64, sorted), HYPER_##H(T), i64 rows, i64 width, \
                      i64 limit, i32 flag) {                                                       \
     typedef C_##T C;                                                                              \
@@ -65,15 +65,15 @@
         LOAD_VARS_##V(T, i)                                                                       \
         for (; r < rows && (i64)(sorted[r] >> 32) == key; r++) {                                  \
           C d = LD_##T(g, (i64)(u32)sorted[r] * width + c);                                       \
-          __VA_ARGS__;                                                                            \
+          step;                                                                                   \
         }                                                                                         \
         STORE_VARS_##V(T, i)                                                                      \
       }                                                                                           \
     }                                                                                             \
   }
-#define UPDATE(name, T, V, H, before, ...)    \
-  DENSE(name, T, V, H, before, __VA_ARGS__)   \
-  SPARSE(name, T, V, H, before, __VA_ARGS__)
+#define UPDATE(name, T, V, H, before, step) \
+  DENSE(name, T, V, H, before, step)        \
+  SPARSE(name, T, V, H, before, step)
 #define SIGN(x) ((x) > 0 ? (C)1 : (x) < 0 ? (C)-1 : (x))
 #define SHRINK(x, rate, l1, l2)                                      \
   (((l1) > 0 ? SIGN(x) * (fabs(x) - (rate) * (l1) > 0 ? fabs(x) - (rate) * (l1) : 0) : (x)) / \
@@ -81,7 +81,8 @@
 #define ADAM_RATE (p2 * sqrt((C)1 - p1) / ((C)1 - p0))
 // Bits of the flag of FTRL: the linear term is multiplied by the rate; NaN spreads to the variable.
 #define FTRL(lr, l1, l2, shrinkage, power)                                                        \
-  C scale = flag & 1 ? (lr) : (C)1, divisor = flag & 1 ? (C)1 : (lr);                             \
+  C scale = flag & 1 ? (lr) : (C)1;                                                               \
+  C divisor = flag & 1 ? (C)1 : (lr);                                                             \
   C next = v1 + d * d;                                                                            \
   C root = (power) == (C)-0.5 ? sqrt(next) : pow(next, -(power));                                 \
   C old = (power) == (C)-0.5 ? sqrt(v1) : pow(v1, -(power));                                      \
