@@ -116,6 +116,9 @@ func newReduction(name string, mean bool) func(*kernel.Construction) (compute, e
 			if !ok {
 				return errDetour
 			}
+			if r.n == 1 && name != "sumsquares" {
+				return ctx.PassInput(0, 0, r.out...)
+			}
 			out, err := ctx.Allocate(0, r.out)
 			if err != nil || out.NumElements() == 0 {
 				return err

@@ -1,6 +1,8 @@
 package mathops
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
@@ -28,7 +30,8 @@ type reduction[T tensor.Elem] struct {
 	matrix func(acc, x []T, stride int)
 }
 
-// kernel returns the kernel that reduces input 0 along the dimensions in input 1.
+// kernel returns the kernel that reduces input 0 along the dimensions in input 1. The combination
+// of one element is this element.
 func (r reduction[T]) kernel() kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		keep := c.Attrs.Bool("keep_dims")
@@ -38,6 +41,9 @@ func (r reduction[T]) kernel() kernel.New {
 			d, err := newDirections(in.Shape(), ctx.Input(1), keep)
 			if err != nil {
 				return err
+			}
+			if d.keepsAll() {
+				return ctx.PassInput(0, 0, d.out...)
 			}
 			out, err := ctx.Allocate(0, d.out)
 			if err != nil {
@@ -255,6 +261,10 @@ func (d *directions) merge(n int, reduced bool) {
 }
 
 func (d *directions) pattern() string { return string(d.kinds) }
+
+// keepsAll reports whether every result is the combination of one element: only dimensions of size
+// 1 are reduced.
+func (d *directions) keepsAll() bool { return !slices.Contains(d.kinds, 'r') }
 
 // rowLength returns the number of adjacent elements per result, or 0 if they are not contiguous.
 func (d *directions) rowLength() int {

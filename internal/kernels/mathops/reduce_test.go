@@ -110,3 +110,21 @@ func TestColumnsOfShort(t *testing.T) {
 		}
 	}
 }
+
+// TestReductionsOfOne checks that reductions over dimensions of size 1 pass their input on.
+func TestReductionsOfOne(t *testing.T) {
+	for _, dtype := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.Int64} {
+		in, err := tensor.Alloc(dtype, tensor.Shape{3, 1, 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, op := range []string{"Sum", "Mean", "Prod", "Max", "Min"} {
+			for keep, want := range map[bool]tensor.Shape{false: {3, 2}, true: {3, 1, 2}} {
+				got := kerneltest.Run(t, op, opdef.Attrs{"keep_dims": keep, "T": dtype}, in, tensor.Vector[int32](1))[0]
+				if !got.Shape().Equal(want) || !got.SharesBuffer(&in) {
+					t.Errorf("%s of %v: shape %v, want %v; the buffer is shared: %v", op, dtype, got.Shape(), want, got.SharesBuffer(&in))
+				}
+			}
+		}
+	}
+}
