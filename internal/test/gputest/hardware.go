@@ -2,13 +2,18 @@ package gputest
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/weft-ml/weft/internal/gpu/driver"
 )
 
 // pair returns the function that opens two devices of a driver. A driver with one GPU is opened
-// twice.
+// twice. The tests compare with the CPU's values, so cuBLAS must not round the factors of a product
+// to TF32.
 func pair(name string) func() ([]driver.Device, error) {
+	if name == "cuda" && os.Getenv("NVIDIA_TF32_OVERRIDE") != "0" {
+		panic("WEFT_TEST_GPU=cuda needs NVIDIA_TF32_OVERRIDE=0")
+	}
 	var found []driver.Device
 	for len(found) < 2 {
 		d, err := driver.Open(name)
