@@ -48,23 +48,21 @@ func PlaceNow(t tensor.Tensor, d *Device) (tensor.Tensor, error) {
 
 // Gather moves tensors on other devices than d to the memory of the host, and calls done when that
 // has happened. d is nil for the host. It takes over the references and stores those of the copies.
+// It does not touch the slice any more when done is called.
 func Gather(tensors []tensor.Tensor, d *Device, done func(error)) {
-	copies := 0
+	var away []int
 	for i := range tensors {
 		if tensors[i].OnDevice() && Of(&tensors[i]) != d {
-			copies++
+			away = append(away, i)
 		}
 	}
-	if copies == 0 {
+	if away == nil {
 		done(nil)
 		return
 	}
-	left := newCountdown(copies, done)
-	for i := range tensors {
+	left := newCountdown(len(away), done)
+	for _, i := range away {
 		t := tensors[i]
-		if !t.OnDevice() || Of(&t) == d {
-			continue
-		}
 		tensors[i] = tensor.Tensor{}
 		Place(t, nil, func(v tensor.Tensor, err error) {
 			tensors[i] = v

@@ -61,6 +61,10 @@
         for (; r < rows && (i64)(sorted[r] >> 32) == key; r++) {                           \
           C q = LD_##T(x, ((i64)(u32)sorted[r] * width + c) * sx);                         \
           p = (C)(combine);                                                                \
+          if (sizeof(S_##T) == 2) { /* each result is rounded to the type, as on the CPU */ \
+            ST_##T(y, key * width + c, p);                                                 \
+            p = LD_##T(y, key * width + c);                                                \
+          }                                                                                \
         }                                                                                  \
         ST_##T(y, key * width + c, p);                                                     \
       }                                                                                    \

@@ -100,11 +100,10 @@ func scatter[S, C number](e elem[S, C], name string, combine func(p, q C) C) {
 		y, x, width, limit, sx := hostgpu.Slice[S](a, 0), hostgpu.Slice[S](a, 1), a.Int(4), a.Int(5), a.Int(6)
 		runs(hostgpu.Slice[uint64](a, 2)[:a.Int(3)], limit, func(key int64, run []uint64) {
 			for c := range width {
-				p := e.load(y[key*width+c])
+				at := &y[key*width+c]
 				for _, s := range run {
-					p = combine(p, e.load(x[(int64(uint32(s))*width+c)*sx]))
+					*at = e.store(combine(e.load(*at), e.load(x[(int64(uint32(s))*width+c)*sx])))
 				}
-				y[key*width+c] = e.store(p)
 			}
 		})
 	})

@@ -1,6 +1,8 @@
 package array
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
 	"github.com/weft-ml/weft/kernel"
@@ -17,7 +19,7 @@ func init() {
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "block_size: int >= 2", "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"},
 		Shape: func(c *opdef.ShapeContext) error { return depthSpaceShape(c, true) },
-	}, newDepthSpace(spaceToDepth))
+	}, newDepthSpace(true))
 	kernel.RegisterNew(opdef.Def{
 		Name:  "DepthToSpace",
 		Doc:   "Moves parts of the depth dimension to positions within square blocks of an image.",
@@ -25,7 +27,7 @@ func init() {
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "block_size: int >= 2", "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"},
 		Shape: func(c *opdef.ShapeContext) error { return depthSpaceShape(c, false) },
-	}, newDepthSpace(depthToSpace))
+	}, newDepthSpace(false))
 }
 
 // imageAxes maps an image format to its height, width and channel axes. A fifth dimension holds
@@ -62,42 +64,75 @@ func depthSpaceShape(c *opdef.ShapeContext, toDepth bool) error {
 	return nil
 }
 
-func newDepthSpace(f func(ctx *kernel.Context, block int) error) kernel.New {
+// depthSpace moves elements between the depth and the positions within blocks.
+type depthSpace struct {
+	block   int
+	toDepth bool
+	rank    int
+	format  string
+}
+
+// newDepthSpace returns the kernel of one direction. Formats with the channels before the positions
+// exist on GPUs only, as in TensorFlow.
+func newDepthSpace(toDepth bool) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
-		if format := c.Attrs.String("data_format"); format != "NHWC" {
+		format := c.Attrs.String("data_format")
+		if format != "NHWC" && c.Device.Type != kernel.GPU {
 			return nil, status.InvalidArgumentf("No OpKernel was registered to support Op '%s' used by {{node %s}} with these attrs: [%s]",
 				c.Op.Name, c.Node, c.Attrs.Format())
 		}
-		block := c.Attrs.Int("block_size")
-		return kernel.Func(func(ctx *kernel.Context) error { return f(ctx, block) }), nil
+		rank := 4
+		if format == "NCHW_VECT_C" {
+			rank = 5
+		}
+		return kernel.Func((&depthSpace{block: c.Attrs.Int("block_size"), toDepth: toDepth, rank: rank, format: format}).compute), nil
 	}
 }
 
-func spaceToDepth(ctx *kernel.Context, block int) error {
+func (k *depthSpace) compute(ctx *kernel.Context) error {
 	in := ctx.Input(0)
-	if in.Rank() != 4 {
-		return status.InvalidArgumentf("Input rank should be 4 instead of %d", in.Rank())
-	}
 	s := in.Shape()
-	b := int64(block)
-	if s[1]%b != 0 || s[2]%b != 0 {
-		return status.InvalidArgumentf("Image width %d and height %d should be divisible by block_size: %d", s[2], s[1], block)
+	if len(s) != k.rank {
+		if k.toDepth {
+			return status.InvalidArgumentf("Input rank should be %d instead of %d", k.rank, len(s))
+		}
+		return status.InvalidArgumentf("Input rank should be: %d instead of: %d", k.rank, len(s))
 	}
-	v := strided.Of(s).Split(1, block).Split(3, block).Permute([]int{0, 1, 3, 2, 4, 5})
-	return copyView(ctx, in, v, tensor.Shape{s[0], s[1] / b, s[2] / b, s[3] * b * b})
+	axes, b := imageAxes[k.format], int64(k.block)
+	height, width, depth := axes[0], axes[1], axes[2]
+	out := slices.Clone(s)
+	if k.toDepth {
+		if s[height]%b != 0 || s[width]%b != 0 {
+			return status.InvalidArgumentf("Image width %d and height %d should be divisible by block_size: %d", s[width], s[height], k.block)
+		}
+		out[height], out[width], out[depth] = s[height]/b, s[width]/b, s[depth]*b*b
+		return copyView(ctx, in, k.blocks(s), out)
+	}
+	if s[depth]%(b*b) != 0 {
+		return status.InvalidArgumentf("Input depth dimension %d should be divisible by: %d", s[depth], b*b)
+	}
+	out[height], out[width], out[depth] = s[height]*b, s[width]*b, s[depth]/(b*b)
+	return copyView(ctx, in, k.parts(s), out)
 }
 
-func depthToSpace(ctx *kernel.Context, block int) error {
-	in := ctx.Input(0)
-	if in.Rank() != 4 {
-		return status.InvalidArgumentf("Input rank should be: 4 instead of: %d", in.Rank())
+// blocks returns the view of images in which the positions within blocks are next to the channels.
+func (k *depthSpace) blocks(s tensor.Shape) strided.View {
+	v := strided.Of(s)
+	if k.format == "NHWC" {
+		return v.Split(1, k.block).Split(3, k.block).Permute([]int{0, 1, 3, 2, 4, 5})
 	}
-	s := in.Shape()
-	b := int64(block)
-	if s[3]%(b*b) != 0 {
-		return status.InvalidArgumentf("Input depth dimension %d should be divisible by: %d", s[3], b*b)
+	// batch, channel, row, row in the block, column, column in the block
+	v = v.Split(2, k.block).Split(4, k.block)
+	return v.Permute([]int{0, 3, 5, 1, 2, 4, 6}[:len(v.Dims)])
+}
+
+// parts returns the view of images in which parts of the depth are next to the positions.
+func (k *depthSpace) parts(s tensor.Shape) strided.View {
+	v, depth := strided.Of(s), int(s[imageAxes[k.format][2]])/(k.block*k.block)
+	if k.format == "NHWC" {
+		return v.Split(3, k.block*depth).Split(4, depth).Permute([]int{0, 1, 3, 2, 4, 5})
 	}
-	depth := int(s[3] / (b * b))
-	v := strided.Of(s).Split(3, block*depth).Split(4, depth).Permute([]int{0, 1, 3, 2, 4, 5})
-	return copyView(ctx, in, v, tensor.Shape{s[0], s[1] * b, s[2] * b, int64(depth)})
+	// batch, row in the block, column in the block, channel, row, column
+	v = v.Split(1, k.block*depth).Split(2, depth)
+	return v.Permute([]int{0, 3, 4, 1, 5, 2, 6}[:len(v.Dims)])
 }

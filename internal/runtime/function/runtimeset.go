@@ -118,7 +118,11 @@ func (r *Runtime) InstantiateOn(target string, fn opdef.Func) (kernel.Function, 
 		return nil, err
 	}
 	if d := r.set.local(name.String()); d != nil {
-		return r.set.onDevice(d).Instantiate(fn)
+		f, err := r.set.onDevice(d).Instantiate(fn)
+		if err != nil || d == r.device || d.GPU == nil && r.device.GPU == nil {
+			return f, err
+		}
+		return &elsewhere{Function: f, caller: r.device.GPU, callee: d.GPU}, nil
 	}
 	if r.set.cfg.Cluster == nil || strings.HasPrefix(r.device.Name, name.TaskName()+"/") {
 		return nil, status.InvalidArgumentf("%v unknown device.", name)
