@@ -34,13 +34,17 @@ func init() {
 // inner channels.
 var imageAxes = map[string][3]int{"NHWC": {1, 2, 3}, "NCHW": {2, 3, 1}, "NCHW_VECT_C": {2, 3, 1}}
 
+// imageRank returns the number of dimensions of images in a format.
+func imageRank(format string) int {
+	if format == "NCHW_VECT_C" {
+		return 5
+	}
+	return 4
+}
+
 func depthSpaceShape(c *opdef.ShapeContext, toDepth bool) error {
 	format := c.Attrs.String("data_format")
-	rank := 4
-	if format == "NCHW_VECT_C" {
-		rank = 5
-	}
-	in, err := opdef.WithRank(c.In[0], rank)
+	in, err := opdef.WithRank(c.In[0], imageRank(format))
 	if err != nil {
 		return err
 	}
@@ -68,7 +72,6 @@ func depthSpaceShape(c *opdef.ShapeContext, toDepth bool) error {
 type depthSpace struct {
 	block   int
 	toDepth bool
-	rank    int
 	format  string
 }
 
@@ -81,22 +84,19 @@ func newDepthSpace(toDepth bool) kernel.New {
 			return nil, status.InvalidArgumentf("No OpKernel was registered to support Op '%s' used by {{node %s}} with these attrs: [%s]",
 				c.Op.Name, c.Node, c.Attrs.Format())
 		}
-		rank := 4
-		if format == "NCHW_VECT_C" {
-			rank = 5
-		}
-		return kernel.Func((&depthSpace{block: c.Attrs.Int("block_size"), toDepth: toDepth, rank: rank, format: format}).compute), nil
+		k := &depthSpace{block: c.Attrs.Int("block_size"), toDepth: toDepth, format: format}
+		return kernel.Func(k.compute), nil
 	}
 }
 
 func (k *depthSpace) compute(ctx *kernel.Context) error {
 	in := ctx.Input(0)
 	s := in.Shape()
-	if len(s) != k.rank {
+	if rank := imageRank(k.format); len(s) != rank {
 		if k.toDepth {
-			return status.InvalidArgumentf("Input rank should be %d instead of %d", k.rank, len(s))
+			return status.InvalidArgumentf("Input rank should be %d instead of %d", rank, len(s))
 		}
-		return status.InvalidArgumentf("Input rank should be: %d instead of: %d", k.rank, len(s))
+		return status.InvalidArgumentf("Input rank should be: %d instead of: %d", rank, len(s))
 	}
 	axes, b := imageAxes[k.format], int64(k.block)
 	height, width, depth := axes[0], axes[1], axes[2]
