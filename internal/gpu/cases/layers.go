@@ -111,6 +111,8 @@ func init() {
 					c = m.add(what, outs, 0, out(t, outs), out("i64", outs), x, outs, nchw, w.Struct())
 				case m.is("_first"):
 					c = m.add(what, outs, 0, out("i32", outs), x, outs, w.Struct())
+				case m.is("_pick"):
+					c = m.add(what, outs, 0, out(t, outs), x, numbers(t, outs, func(int) float64 { return float64(m.r.IntN(9)) }), m.positive(t, ins), outs, w.Struct())
 				case m.is("_grad") && m.program.Macro == "MAXPOOL":
 					c = m.add(what, ins, 1, out(t, ins), m.members(&w), m.positive(t, outs), ins, w.Struct())
 				case m.is("_grad"):
@@ -125,6 +127,9 @@ func init() {
 		}
 	}
 	makers["MAXPOOL"], makers["AVGPOOL"] = pool, pool
+	makers["IMAGEPLACES"] = func(m *maker) {
+		m.add("3 images", 300, 0, out("i64", 300), m.indexes("i64", 300, 64), int64(300), int64(100), int64(64))
+	}
 	makers["COLS"] = func(m *maker) {
 		const rows, channels, splits = 500, 37, 3
 		count := pick(m.program.Name == "colsum", int64(500), 0)

@@ -68,12 +68,29 @@ func init() {
 	makers["SORTBLOCKS"] = func(m *maker) {
 		for _, n := range []int64{1, 2, 256, 1024, 4096} {
 			b := numbers("u64", n, func(int) float64 { return float64(m.r.IntN(1 << 30)) })
-			m.group(shapeText(n), [3]int{3, 1, 1}, [3]int{256, 1, 1}, 0, inout(b), n, int64(2), min(n, 1024))
+			m.group(shapeText(n), [3]int{3, 1, 1}, [3]int{256, 1, 1}, 0, inout(b), n, int64(2), min(n, 1024), n)
+			m.group(shapeText(n)+" in rows", [3]int{3, 1, 1}, [3]int{256, 1, 1}, 0, inout(b), n, int64(2), min(n, 64), min(n, 64))
 		}
 	}
 	makers["SORTSTEP"] = func(m *maker) {
 		b := numbers("u64", 4096, func(int) float64 { return float64(m.r.IntN(1 << 30)) })
-		m.add("4096 keys", 2048, 0, inout(b), int64(4096), int64(4096), int64(2048))
+		m.add("4096 keys", 2048, 0, inout(b), int64(4096), int64(4096), int64(2048), int64(4096))
+	}
+	makers["TOPKEYS"] = func(m *maker) {
+		const rows, n, padded, k = 3, 50, 64, 7
+		x := numbers(m.t(0), rows*n, func(int) float64 { return float64(m.r.IntN(30)) })
+		if !m.is("_values") {
+			m.add("3 rows of 50", rows*padded, 0, out("u64", rows*padded), x, int64(rows), int64(n), int64(padded))
+			return
+		}
+		keys := numbers("u64", rows*padded, func(int) float64 { return float64(m.r.IntN(1<<20)<<32 | m.r.IntN(n)) })
+		m.add("7 of 50", rows*k, 0, out(m.t(0), rows*k), out("i32", rows*k), keys, x, int64(rows), int64(n), int64(padded), int64(k))
+	}
+	makers["REVERSESEQ"] = func(m *maker) {
+		const outer, steps, batch, inner = 2, 9, 4, 3 // the shape of x
+		lengths := numbers(m.t(1), batch, func(i int) float64 { return []float64{0, 1, 6, 9}[i] })
+		m.add("batch within time", outer*steps*batch*inner, 0, out(m.t(0), outer*steps*batch*inner), m.random(m.t(0), outer*steps*batch*inner), lengths,
+			int64(outer*steps*batch*inner), int64(steps), int64(batch*inner), int64(batch), int64(inner))
 	}
 	makers["COUNTS"] = func(m *maker) {
 		m.add("300 entries", 300, 0, inout(numbers("i64", 50, func(int) float64 { return 0 })), m.sorted(300, 55), int64(300), int64(50))

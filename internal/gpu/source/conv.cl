@@ -250,6 +250,34 @@ typedef struct {
       }                                                                                   \
       ST_##T(y, e, s);                                                                    \
     }                                                                                     \
+  } \
+  /* The gradient at the first element of each window that equals the maximum. */         \
+  KERNEL name##_pick(OUT(S_##T, y), IN(S_##T, x), IN(S_##T, most), IN(S_##T, g), i64 n, Window w) { \
+    typedef C_##T C;                                                                      \
+    USE_OUT(S_##T, y);                                                                    \
+    USE_IN(S_##T, x);                                                                     \
+    USE_IN(S_##T, most);                                                                  \
+    USE_IN(S_##T, g);                                                                     \
+    OVER_OUTPUTS(n, w)                                                                    \
+      C s = 0, v = LD_##T(most, e);                                                       \
+      i32 found = 0;                                                                      \
+      FOR_INPUTS(w)                                                                       \
+        i64 place = IN_PLACE(i0, i1, i2);                                                 \
+        if (!found && LD_##T(x, place) == v) {                                            \
+          s = LD_##T(g, place);                                                           \
+          found = 1;                                                                      \
+        }                                                                                 \
+      }                                                                                   \
+      ST_##T(y, e, s);                                                                    \
+    }                                                                                     \
+  }
+// IMAGEPLACES adds the offset of its image to each position: `per` positions are of one image of
+// `size` elements.
+#define IMAGEPLACES(name)                                                                 \
+  KERNEL name(OUT(i64, y), IN(i64, at), i64 n, i64 per, i64 size) {                       \
+    USE_OUT(i64, y);                                                                      \
+    USE_IN(i64, at);                                                                      \
+    EACH1(e, n) y[e] = at[e] + e / per * size;                                            \
   }
 #define AVGPOOL(name, T)                                                                  \
   KERNEL name(OUT(S_##T, y), IN(S_##T, x), i64 n, Window w) {                             \
@@ -293,4 +321,5 @@ IM2COL(im2col, u16 u32 u64)
 COL2IM(col2im, FLOATS)
 DEPTHWISE(depthwise, FLOATS)
 MAXPOOL(maxpool, FLOATS)
+IMAGEPLACES(imageplaces, -)
 AVGPOOL(avgpool, FLOATS)

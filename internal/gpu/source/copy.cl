@@ -96,6 +96,19 @@
       y[i] = (i64)index[o * inner + (i - q * inner)] == d ? on[0] : off[0];           \
     }                                                                                 \
   }
+// REVERSESEQ reverses the first elements along a dimension of `steps` elements, as many as `lengths`
+// has for the position in another dimension. The strides are those of the two dimensions.
+#define REVERSESEQ(name, S, I)                                                        \
+  KERNEL name(OUT(S, y), IN(S, x), IN(S_##I, lengths), i64 n, i64 steps, i64 stride, i64 batch, i64 batch_stride) { \
+    USE_OUT(S, y);                                                                    \
+    USE_IN(S, x);                                                                     \
+    USE_IN(S_##I, lengths);                                                           \
+    EACH1(i, n) {                                                                     \
+      i64 t = i / stride % steps, length = (i64)lengths[i / batch_stride % batch];    \
+      if (length > steps) length = steps;                                             \
+      y[i] = x[t < length ? i + (length - 1 - 2 * t) * stride : i];                   \
+    }                                                                                 \
+  }
 // BAND keeps the band of matrices of rows x cols, and sets the rest to zero. A negative bound keeps
 // all.
 #define BAND(name, S)                                                                 \
@@ -130,5 +143,6 @@ FILLBITS(fillbits, u8 u16 u32 u64)
 FILLPAIR(fillbits, c128)
 MIRROR(mirror, SIZES)
 ONEHOT(onehot, SIZES > i32 i64 u8)
+REVERSESEQ(reverseseq, SIZES > i32 i64)
 BAND(band, SIZES)
 RANGE(range, f32 f64 i32 i64)

@@ -2,6 +2,7 @@ package twins
 
 import (
 	"math"
+	"slices"
 
 	"github.com/weft-ml/weft/internal/gpu/hostgpu"
 )
@@ -69,6 +70,12 @@ func init() {
 	im2col[uint16]("u16")
 	im2col[uint32]("u32")
 	im2col[uint64]("u64")
+	register("imageplaces", func(a *hostgpu.Args) {
+		y, at := hostgpu.Slice[int64](a, 0), hostgpu.Slice[int64](a, 1)
+		for i := range a.Int(2) {
+			y[i] = at[i] + i/a.Int(3)*a.Int(4)
+		}
+	})
 }
 
 func im2col[T uint16 | uint32 | uint64](size string) {
@@ -212,6 +219,17 @@ func pools[S number](e elem[S, float64], accumulate func(*hostgpu.Args, int64, f
 					}
 				}
 			})
+		})
+	})
+	register("maxpool_"+e.name+"_pick", func(a *hostgpu.Args) {
+		y, x, most, g := hostgpu.Slice[S](a, 0), hostgpu.Slice[S](a, 1), hostgpu.Slice[S](a, 2), hostgpu.Slice[S](a, 3)
+		w := hostgpu.Struct[window](a, 5)
+		windows(&w, func(out int64, ins []int64) {
+			y[out] = e.store(0)
+			at := slices.IndexFunc(ins, func(p int64) bool { return e.load(x[p]) == e.load(most[out]) })
+			if at >= 0 {
+				y[out] = g[ins[at]]
+			}
 		})
 	})
 	register("avgpool_"+e.name, func(a *hostgpu.Args) {

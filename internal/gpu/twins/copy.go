@@ -94,6 +94,16 @@ func copies[T any](size string) {
 	register("mirror_"+size, mirror[T])
 	for _, index := range []string{"u8", "i32", "i64"} {
 		register("onehot_"+size+"_"+index, func(a *hostgpu.Args) { oneHot[T](a, index) })
+		register("reverseseq_"+size+"_"+index, func(a *hostgpu.Args) {
+			y, x, length := hostgpu.Slice[T](a, 0), hostgpu.Slice[T](a, 1), indices(a, 2, index)
+			n, steps, stride, batch, step := a.Int(3), a.Int(4), a.Int(5), a.Int(6), a.Int(7)
+			copy(y[:n], x)
+			for i := range n {
+				if t, l := i/stride%steps, min(steps, length(i/step%batch)); t < l {
+					y[i] = x[i-t*stride+(l-1-t)*stride]
+				}
+			}
+		})
 	}
 	register("band_"+size, band[T])
 	for _, index := range []string{"i32", "i64"} {

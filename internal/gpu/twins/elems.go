@@ -27,6 +27,15 @@ func init() {
 	floats(f64)
 	cells(f16)
 	cells(f32)
+	topKeys(f16)
+	topKeys(bf16)
+	topKeys(f32)
+	topKeys(plain[int8]("i8", math.MinInt8, math.MaxInt8))
+	topKeys(plain[int16]("i16", math.MinInt16, math.MaxInt16))
+	topKeys(plain[int32]("i32", math.MinInt32, math.MaxInt32))
+	topKeys(plain[uint8]("u8", 0, math.MaxUint8))
+	topKeys(plain[uint16]("u16", 0, math.MaxUint16))
+	topKeys(plain[uint32]("u32", 0, math.MaxUint32))
 	reals(plain[int8]("i8", math.MinInt8, math.MaxInt8))
 	reals(plain[int16]("i16", math.MinInt16, math.MaxInt16))
 	reals(plain[int32]("i32", math.MinInt32, math.MaxInt32))
@@ -53,6 +62,7 @@ func floats[S number](e elem[S, float64]) {
 	networks(e)
 	floatRows(e)
 	convolutions(e)
+	images(e)
 	normalizations(e)
 }
 

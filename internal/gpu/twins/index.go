@@ -43,11 +43,13 @@ func init() {
 		block := min(n, 1024)
 		for stage := a.Int(2); stage <= a.Int(3); stage *= 2 {
 			for d := min(stage/2, block/2); d > 0; d /= 2 {
-				exchange(y[:n], stage, d)
+				exchange(y[:n], stage, d, a.Int(4))
 			}
 		}
 	})
-	register("sortstep", func(a *hostgpu.Args) { exchange(hostgpu.Slice[uint64](a, 0)[:a.Int(1)], a.Int(2), a.Int(3)) })
+	register("sortstep", func(a *hostgpu.Args) {
+		exchange(hostgpu.Slice[uint64](a, 0)[:a.Int(1)], a.Int(2), a.Int(3), a.Int(4))
+	})
 	register("counts", func(a *hostgpu.Args) {
 		y := hostgpu.Slice[int64](a, 0)
 		counted := map[int64]int64{}
@@ -60,14 +62,51 @@ func init() {
 	})
 }
 
-// exchange is a step of the bitonic network.
-func exchange(y []uint64, stage, d int64) {
+// exchange is a step of the bitonic network over rows.
+func exchange(y []uint64, stage, d, row int64) {
 	for e := range int64(len(y) / 2) {
 		i := e/d*2*d + e%d
-		if up := i&stage == 0; (y[i] > y[i+d]) == up {
+		if up := i&(row-1)&stage == 0; (y[i] > y[i+d]) == up {
 			y[i], y[i+d] = y[i+d], y[i]
 		}
 	}
+}
+
+// topKeys registers the kernels that find the largest elements of rows, for a type of at most 32
+// bits.
+func topKeys[S, C number](e elem[S, C]) {
+	order := func(v S) uint32 {
+		c := e.load(v)
+		switch {
+		case e.float:
+			b := math.Float32bits(float32(c) + 0)
+			return b ^ (uint32(int32(b)>>31) | 1<<31) //nolint:gosec // the sign bit in all places
+		case e.lowest < 0:
+			return uint32(int64(c)) ^ 1<<31
+		default:
+			return uint32(int64(c))
+		}
+	}
+	register("topkeys_"+e.name, func(a *hostgpu.Args) {
+		y, x, n, padded := hostgpu.Slice[uint64](a, 0), hostgpu.Slice[S](a, 1), a.Int(3), a.Int(4)
+		for r := range a.Int(2) {
+			for c := range padded {
+				y[r*padded+c] = math.MaxUint64
+				if c < n {
+					y[r*padded+c] = uint64(^order(x[r*n+c]))<<32 | uint64(c)
+				}
+			}
+		}
+	})
+	register("topkeys_"+e.name+"_values", func(a *hostgpu.Args) {
+		y, at := hostgpu.Slice[S](a, 0), hostgpu.Slice[int32](a, 1)
+		keys, x := hostgpu.Slice[uint64](a, 2), hostgpu.Slice[S](a, 3)
+		n, padded, k := a.Int(5), a.Int(6), a.Int(7)
+		for i := range a.Int(4) * k {
+			c := int32(uint32(keys[i/k*padded+i%k])) //nolint:gosec // below n
+			y[i], at[i] = x[i/k*n+int64(c)], c
+		}
+	})
 }
 
 // scatters registers the kernels that combine rows into the rows that a sorted list names.

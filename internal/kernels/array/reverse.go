@@ -1,6 +1,8 @@
 package array
 
 import (
+	"github.com/weft-ml/weft/internal/gpu/device"
+	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
@@ -167,11 +169,14 @@ func newReverseSequence(c *kernel.Construction) (kernel.Kernel, error) {
 		if err := checkSequences(in, lengths, batch, seq); err != nil {
 			return err
 		}
-		lens := intarg.Values(lengths)
 		out, err := ctx.AllocateLike(0, in)
 		if err != nil {
 			return err
 		}
+		if d := device.Of(out); d != nil {
+			return reverseOnDevice(d, out, in, lengths, batch, seq)
+		}
+		lens := intarg.Values(lengths)
 		whole := strided.Of(in.Shape())
 		strided.Copy(out, whole, in, whole)
 		for i, n := range lens {
@@ -207,6 +212,9 @@ func checkSequences(in, lengths *tensor.Tensor, batch, seq int) error {
 	case lengths.NumElements() != in.Dim(batch):
 		return status.InvalidArgumentf("Length of seq_lengths != input.dims(%d), (%d vs. %d)", batch, lengths.NumElements(), in.Dim(batch))
 	}
+	if lengths.OnDevice() { // the host has no lengths to check
+		return nil
+	}
 	for i, n := range intarg.Values(lengths) {
 		if n < 0 {
 			return status.InvalidArgumentf("seq_lens(%d) < 0", i)
@@ -216,4 +224,12 @@ func checkSequences(in, lengths *tensor.Tensor, batch, seq int) error {
 		}
 	}
 	return nil
+}
+
+// reverseOnDevice queues ReverseSequence. A length beyond the dimension counts as the whole
+// dimension, and a negative one as 0.
+func reverseOnDevice(d *device.Device, out, in, lengths *tensor.Tensor, batch, seq int) error {
+	n, v := int64(out.NumElements()), strided.Of(in.Shape())
+	name := "reverseseq_" + source.SizeName(in.DType().Size()) + "_" + source.TypeName(lengths.DType())
+	return d.LaunchLine(name, n, out, in, lengths, n, in.Shape()[seq], int64(v.Strides[seq]), in.Shape()[batch], int64(v.Strides[batch]))
 }

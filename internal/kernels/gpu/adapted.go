@@ -78,7 +78,10 @@ func init() {
 	for _, op := range []string{"StridedSliceAssign", "ResourceStridedSliceAssign"} {
 		adapt(op, kernel.OfType("T", plain...))
 	}
+	adapt("ReverseSequence", kernel.OfType("T", plain...), kernel.OfType("Tlen", tensor.Int32, tensor.Int64))
+	adapt("Einsum", withKernel("T", "matmul32"))
 	adaptArrays()
+	adaptImages()
 	adaptRandom()
 	adaptOptimizers()
 	adaptLayers()
@@ -112,6 +115,13 @@ func adaptArrays() {
 	for _, version := range []string{"", "V2"} {
 		adapt("StackPush"+version, kernel.OfType("T", plain...))
 		adapt("StackPop"+version, kernel.OfType("elem_type", plain...))
+	}
+}
+
+func adaptImages() {
+	floats := withKernel("T", "bilinear")
+	for _, op := range []string{"ResizeBilinear", "ResizeBilinearGrad", "ResizeNearestNeighbor", "ResizeNearestNeighborGrad"} {
+		adapt(op, floats)
 	}
 }
 
@@ -158,14 +168,23 @@ func adaptOptimizers() {
 }
 
 func adaptLayers() {
-	for _, op := range []string{"Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput"} {
+	for _, op := range []string{
+		"Conv", "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "Conv3D", "Conv3DBackpropFilter", "Conv3DBackpropFilterV2",
+		"Conv3DBackpropInput", "Conv3DBackpropInputV2",
+	} {
 		adapt(op, withKernel("T", "col2im"))
 	}
 	for _, op := range []string{"DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropFilter", "DepthwiseConv2dNativeBackpropInput"} {
 		adapt(op, withKernel("T", "depthwise"))
 	}
-	for _, op := range []string{"MaxPool", "MaxPoolV2", "MaxPoolGrad", "MaxPoolGradV2", "MaxPool3D", "MaxPool3DGrad"} {
+	for _, op := range []string{
+		"MaxPool", "MaxPoolV2", "MaxPoolGrad", "MaxPoolGradV2", "MaxPoolGradGrad", "MaxPoolGradGradV2", "MaxPool3D", "MaxPool3DGrad",
+		"MaxPool3DGradGrad",
+	} {
 		adapt(op, withKernel("T", "maxpool"))
+	}
+	for _, op := range []string{"MaxPoolWithArgmax", "MaxPoolGradWithArgmax", "MaxPoolGradGradWithArgmax"} {
+		adapt(op, withKernel("T", "maxpool"), kernel.OfType("Targmax", tensor.Int64))
 	}
 	for _, op := range []string{"AvgPool", "AvgPoolGrad", "AvgPool3D", "AvgPool3DGrad"} {
 		adapt(op, withKernel("T", "avgpool"))
@@ -178,6 +197,9 @@ func adaptLayers() {
 	}
 	for _, op := range []string{"GRUBlockCell", "GRUBlockCellGrad"} {
 		adapt(op, withKernel("T", "gru"))
+	}
+	for _, op := range []string{"TopK", "TopKV2"} {
+		adapt(op, withKernel("T", "topkeys"))
 	}
 	adapt("FusedBatchNorm", kernel.OfType("T", tensor.Float32))
 	adapt("FusedBatchNormGrad", kernel.OfType("T", tensor.Float32))

@@ -12,13 +12,14 @@ import (
 // element types. It is written out, and checked by a test, so that programs without devices
 // need not read the source.
 var kernelTypes = map[string]string{
-	"bf16 f16 f32": "lrn normalize",
-	"f16 f32":      "lstm",
-	"f32":          "gru",
-	"complexes":    "conj",
-	"f32 f64":      "nextafter proximaladagrad",
+	"bf16 f16 f32":                       "lrn normalize",
+	"f16 f32":                            "lstm",
+	"f32":                                "gru",
+	"f16 bf16 f32 i8 i16 i32 u8 u16 u32": "topkeys",
+	"complexes":                          "conj",
+	"f32 f64":                            "nextafter proximaladagrad",
 	"floats": "acos acosh adadelta adagrad adagradv2 adam adamax adamwithamsgrad addsign asin asinh atan atan2 atanh avgpool " +
-		"ceil centeredrmsprop col2im cos cosh depthwise dividerows elu elugrad erf erfc exp expm1 floor ftrl ftrlv2 " +
+		"bilinear ceil centeredrmsprop col2im cos cosh depthwise dividerows elu elugrad erf erfc exp expm1 floor ftrl ftrlv2 " +
 		"gradientdescent invgrad isfinite isinf isnan kerasmomentum leaky leakygrad lgamma log log1p matmul32 maxpool " +
 		"momentum normal powersign rint rmsprop rsqrt rsqrtgrad selu selugrad sigmoid sigmoidgrad sin sinh softmax " +
 		"softplus softplusgrad softsign softsigngrad sqrt sqrtgrad sumsquares tan tanh tanhgrad truncated truncatediv " +

@@ -11,7 +11,7 @@ func init() {
 		Name: "ResizeArea", Doc: "Resizes images to size using area interpolation: each output pixel is the mean of the area that it covers.",
 		In: []string{"images: T", "size: int32"}, Out: []string{"resized_images: float32"},
 		Attrs: []string{anyPixel, "align_corners: bool = false"}, Shape: resizeShape,
-	}, resize(area))
+	}, resize(area, nil))
 }
 
 // span is the part of the input that an output pixel covers: pixels from start on, with their

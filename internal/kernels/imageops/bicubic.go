@@ -14,12 +14,12 @@ func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "ResizeBicubic", Doc: "Resizes images to size using bicubic interpolation of the sixteen nearest pixels.",
 		In: []string{"images: T", "size: int32"}, Out: []string{"resized_images: float32"}, Attrs: attrs, Shape: resizeShape,
-	}, resize(bicubic))
+	}, resize(bicubic, nil))
 	kernel.RegisterNew(opdef.Def{
 		Name: "ResizeBicubicGrad", Doc: "Computes the gradient of ResizeBicubic.",
 		In: []string{"grads: float32", "original_image: T"}, Out: []string{"output: T"},
 		Attrs: append([]string{"T: {float32, float64}"}, attrs[1:]...), Shape: secondShape,
-	}, resizeGradient(addBicubic[float32], addBicubic[float64]))
+	}, resizeGradient(gradientFuncs{add: addBicubic[float32], add64: addBicubic[float64]}))
 }
 
 // cubicSteps is the number of positions between two pixels in the table of weights.

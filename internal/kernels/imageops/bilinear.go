@@ -15,12 +15,12 @@ func init() {
 		Attrs: append([]string{
 			"T: {int8, uint8, int16, uint16, int32, int64, bfloat16, float16, float32, float64, bfloat16}",
 		}, attrs...),
-	}, resize(bilinear))
+	}, resize(bilinear, (*resizing).bilinearOnDevice))
 	kernel.RegisterNew(opdef.Def{
 		Name: "ResizeBilinearGrad", Doc: "Computes the gradient of ResizeBilinear.",
 		In: []string{"grads: float32", "original_image: T"}, Out: []string{"output: T"},
 		Attrs: append([]string{"T: {float32, bfloat16, float16, float64}"}, attrs...), Shape: secondShape,
-	}, resizeGradient(addBilinear[float32], addBilinear[float64]))
+	}, resizeGradient(gradientFuncs{addBilinear[float32], addBilinear[float64], (*resizing).bilinearGradOnDevice}))
 }
 
 // between is a position between two pixels. lerp is the weight of the upper one.

@@ -1,6 +1,8 @@
 package imageops
 
 import (
+	"github.com/weft-ml/weft/internal/gpu/device"
+	gpusource "github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -68,6 +70,9 @@ func newNearest(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
+		if d := device.Of(out); d != nil {
+			return r.nearestOnDevice(d, "nearest_"+gpusource.SizeName(out.DType().Size()), out, ctx.Input(0), a)
+		}
 		size := out.DType().Size() * r.channels
 		src, dst, xs, ys := ctx.Input(0).Bytes(), out.Bytes(), r.x.nearest(a.corners), r.y.nearest(a.corners)
 		parallel.For(r.batch*r.y.out, max(1, 1<<15/(size*r.x.out)), func(lo, hi int) {
@@ -108,6 +113,9 @@ func nearestGrad[T tensor.Elem](ctx *kernel.Context, a alignment, add func(z, x,
 	out, err := ctx.AllocateZeros(0, r.inShape())
 	if err != nil || out.NumElements() == 0 {
 		return err
+	}
+	if d := device.Of(out); d != nil {
+		return r.nearestOnDevice(d, "nearestgrad_"+gpusource.TypeName(out.DType()), out, grads, a)
 	}
 	src, dst, n := tensor.Values[T](grads), tensor.Values[T](out), r.channels
 	xs, ys := r.x.nearest(a.corners), r.y.nearest(a.corners)

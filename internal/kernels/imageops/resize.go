@@ -3,6 +3,7 @@ package imageops
 import (
 	"math"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -155,9 +156,9 @@ func (r *resizing) inShape() tensor.Shape {
 	return tensor.Shape{int64(r.batch), int64(r.y.in), int64(r.x.in), int64(r.channels)}
 }
 
-// resize returns the constructor of an interpolating kernel. f fills output row y from the pixels
-// of an image.
-func resize(prepare func(r *resizing) func(y int, in, out []float32)) kernel.New {
+// resize returns the constructor of an interpolating kernel. The function that prepare returns
+// fills output row y from the pixels of an image. onDevice does it all on a device; it may be nil.
+func resize(prepare func(r *resizing) func(y int, in, out []float32), onDevice func(r *resizing, d *device.Device, out, in *tensor.Tensor) error) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		a := alignmentOf(c.Attrs)
 		return kernel.Func(func(ctx *kernel.Context) error {
@@ -169,15 +170,27 @@ func resize(prepare func(r *resizing) func(y int, in, out []float32)) kernel.New
 			if err != nil {
 				return err
 			}
+			if d := device.Of(out); d != nil && onDevice != nil {
+				return onDevice(r, d, out, ctx.Input(0))
+			}
 			r.rows(pixels(ctx.Input(0)), tensor.Values[float32](out), prepare(r))
 			return nil
 		}), nil
 	}
 }
 
-// resizeGradient returns the constructor of a gradient kernel. add adds the gradient of one resized
-// image to that of the original. add64 does the same in float64.
-func resizeGradient(add func(r *resizing, original, resized []float32), add64 func(r *resizing, original []float64, resized []float32)) kernel.New {
+// gradientFuncs computes a gradient.
+type gradientFuncs struct {
+	// add adds the gradient of one resized image to that of the original. add64 does the same in
+	// float64.
+	add   func(r *resizing, original, resized []float32)
+	add64 func(r *resizing, original []float64, resized []float32)
+	// onDevice computes the gradient on a device; it may be nil.
+	onDevice func(r *resizing, d *device.Device, out, grads *tensor.Tensor) error
+}
+
+// resizeGradient returns the constructor of a gradient kernel.
+func resizeGradient(f gradientFuncs) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		a := alignmentOf(c.Attrs)
 		return kernel.Func(func(ctx *kernel.Context) error {
@@ -189,15 +202,18 @@ func resizeGradient(add func(r *resizing, original, resized []float32), add64 fu
 			if err != nil {
 				return err
 			}
+			if d := device.Of(out); d != nil && f.onDevice != nil {
+				return f.onDevice(r, d, out, ctx.Input(0))
+			}
 			grads := tensor.Values[float32](ctx.Input(0))
 			if out.DType() == tensor.Float64 {
 				sums := tensor.Values[float64](out)
 				clear(sums)
-				addImages(r, add64, sums, grads)
+				addImages(r, f.add64, sums, grads)
 				return nil
 			}
 			sums := scratch(out)
-			addImages(r, add, sums, grads)
+			addImages(r, f.add, sums, grads)
 			store(out, sums)
 			return nil
 		}), nil

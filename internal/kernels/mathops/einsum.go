@@ -3,6 +3,9 @@ package mathops
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
+	"github.com/weft-ml/weft/internal/gpu/driver"
+	"github.com/weft-ml/weft/internal/gpu/linalg"
 	"github.com/weft-ml/weft/internal/numeric/gemm"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
@@ -74,6 +77,7 @@ type summation[T tensor.Elem] struct {
 	sizes map[label]int
 	out   []label         // labels of the output, in order, with repetitions
 	temps []tensor.Tensor // released at the end
+	gpu   *device.Device  // nil on a CPU
 }
 
 func (s *summation[T]) release() {
@@ -110,6 +114,7 @@ func (s *summation[T]) run(ctx *kernel.Context) error {
 	if err != nil || out.NumElements() == 0 {
 		return err
 	}
+	s.gpu = device.Of(out)
 	for i := range ops {
 		if ops[i], err = s.sumOwn(ops, i); err != nil {
 			return err
@@ -121,8 +126,7 @@ func (s *summation[T]) run(ctx *kernel.Context) error {
 			return err
 		}
 	}
-	s.write(out, result)
-	return nil
+	return s.write(out, result)
 }
 
 func (s *summation[T]) checkRank(i, rank int) error {
@@ -183,11 +187,13 @@ func (s *summation[T]) sumOwn(ops []operand, i int) (operand, error) {
 	if err != nil {
 		return result, err
 	}
-	z := tensor.Values[T](result.t)
-	if n == 0 || m == 0 {
-		clear(z)
-		return result, nil
+	switch {
+	case n == 0 || m == 0:
+		return result, s.zero(result.t)
+	case s.gpu != nil:
+		return result, linalg.Reduce(s.gpu, "sum", result.t, dense.t, int64(n), int64(m), 1, -1)
 	}
+	z := tensor.Values[T](result.t)
 	ones := membudget.Make[T](m)
 	fill(ones, s.one)
 	s.mul(gemm.Dense(z, n, 1), gemm.Dense(tensor.Values[T](dense.t), n, m), gemm.Dense(ones, m, 1))
@@ -222,12 +228,8 @@ func (s *summation[T]) multiply(x, y operand) (operand, error) {
 	if err != nil {
 		return result, err
 	}
-	z := tensor.Values[T](result.t)
-	if k == 0 {
-		clear(z)
-	}
-	if k == 0 || len(z) == 0 {
-		return result, nil
+	if k == 0 || result.t.NumElements() == 0 {
+		return result, s.zero(result.t)
 	}
 	a, ta, err := s.stack(x, batch, rows, contracted)
 	if err != nil {
@@ -237,9 +239,16 @@ func (s *summation[T]) multiply(x, y operand) (operand, error) {
 	if err != nil {
 		return result, err
 	}
+	if s.gpu != nil {
+		return result, linalg.Product(s.gpu, result.t, a, b, driver.MatMul{
+			Type: a.DType(), M: m, N: n, K: k, TransA: ta, TransB: tb,
+			Batch: result.size(batch), StrideA: m * k, StrideB: k * n, StrideC: m * n,
+		})
+	}
+	z, as, bs := tensor.Values[T](result.t), tensor.Values[T](a), tensor.Values[T](b)
 	parallel.For(result.size(batch), max(1, elementwise.Grain(0.02)/(m*n*k)), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			s.mul(gemm.Dense(z[i*m*n:(i+1)*m*n], m, n), stacked(a, i, m, k, ta), stacked(b, i, k, n, tb))
+			s.mul(gemm.Dense(z[i*m*n:(i+1)*m*n], m, n), stacked(as, i, m, k, ta), stacked(bs, i, k, n, tb))
 		}
 	})
 	return result, nil
@@ -254,17 +263,23 @@ func stacked[T any](all []T, i, rows, cols int, transposed bool) gemm.Matrix[T] 
 	return gemm.Dense(part, rows, cols)
 }
 
-// stack returns the elements of o as a dense stack of matrices. They stay transposed if they are
-// already dense that way.
-func (s *summation[T]) stack(o operand, batch, rows, cols []label) (all []T, transposed bool, err error) {
+// zero clears a tensor.
+func (s *summation[T]) zero(t *tensor.Tensor) error {
+	if s.gpu != nil {
+		return s.gpu.Fill(t, 0)
+	}
+	clear(tensor.Values[T](t))
+	return nil
+}
+
+// stack returns o as a dense stack of matrices. They stay transposed if they are already dense that
+// way.
+func (s *summation[T]) stack(o operand, batch, rows, cols []label) (all *tensor.Tensor, transposed bool, err error) {
 	if order := slices.Concat(batch, cols, rows); s.contiguous(o, order) {
-		return tensor.Values[T](o.t), true, nil
+		return o.t, true, nil
 	}
 	dense, err := s.dense(o, slices.Concat(batch, rows, cols), true)
-	if err != nil {
-		return nil, false, err
-	}
-	return tensor.Values[T](dense.t), false, nil
+	return dense.t, false, err
 }
 
 // contiguous reports whether o's elements are contiguous in the given order of labels and not
@@ -324,7 +339,11 @@ func (s *summation[T]) allocate(labels []label, dims []int) (operand, error) {
 	for _, d := range dims {
 		shape = append(shape, int64(d))
 	}
-	t, err := tensor.Alloc(tensor.DTypeOf[T](), shape)
+	alloc := tensor.Alloc
+	if s.gpu != nil {
+		alloc = s.gpu.Alloc
+	}
+	t, err := alloc(tensor.DTypeOf[T](), shape)
 	if err != nil {
 		return operand{}, err
 	}
@@ -333,7 +352,7 @@ func (s *summation[T]) allocate(labels []label, dims []int) (operand, error) {
 }
 
 // write copies the result to the output. If the output repeats a label, it writes the diagonal.
-func (s *summation[T]) write(out *tensor.Tensor, result operand) {
+func (s *summation[T]) write(out *tensor.Tensor, result operand) error {
 	to := operand{t: out}
 	for axis, stride := range strided.Of(out.Shape()).Strides {
 		l := s.out[axis]
@@ -345,7 +364,10 @@ func (s *summation[T]) write(out *tensor.Tensor, result operand) {
 		to.view.Dims, to.view.Strides = append(to.view.Dims, s.sizes[l]), append(to.view.Strides, stride)
 	}
 	if len(to.labels) < len(s.out) {
-		clear(tensor.Values[T](out))
+		if err := s.zero(out); err != nil {
+			return err
+		}
 	}
 	strided.Copy(out, to.view, result.t, s.arrange(result, to.labels))
+	return nil
 }

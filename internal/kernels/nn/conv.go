@@ -3,8 +3,9 @@ package nn
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
+	"github.com/weft-ml/weft/internal/gpu/driver"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
-	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -143,7 +144,7 @@ func newConv[T tensor.Elem](e convEngine[T], volumes func(v *volume, out, a, b [
 			if depth := filter.Shape()[w.spatial]; channels != depth {
 				return status.InvalidArgumentf("Input depth must be equal to filter depth: %d vs %d", channels, depth)
 			}
-			v := volume{batch: flat.Dim(0), inC: int(channels), outC: filter.Dim(w.spatial + 1)}
+			v := volume{batch: flat.Dim(0), inC: int(channels), outC: filter.Dim(w.spatial + 1), spans: [3]span{one, one, one}}
 			spans, sizes := membudget.Make[span](w.spatial), membudget.Make[int64](w.spatial)
 			for i := range spans {
 				if spans[i], err = w.span(i, flat.Shape()[w.space(i)], filter.Shape()[i]); err != nil {
@@ -157,18 +158,21 @@ func newConv[T tensor.Elem](e convEngine[T], volumes func(v *volume, out, a, b [
 				return err
 			}
 			if in.NumElements() == 0 {
-				bulk.Clear(out.Bytes())
-				return nil
+				return zero(out)
+			}
+			flatOut, err := out.WithShape(shape)
+			if err != nil {
+				return err
+			}
+			if d := device.Of(out); d != nil {
+				copy(v.spans[3-w.spatial:], spans)
+				return volumeOnDevice(d, driver.ConvForward, w.axes, &v, 1, &flat, filter, &flatOut)
 			}
 			x, err := w.channelsLast(&flat)
 			if err != nil {
 				return err
 			}
 			defer x.Release()
-			flatOut, err := out.WithShape(shape)
-			if err != nil {
-				return err
-			}
 			return w.write(&flatOut, func(y *tensor.Tensor) error {
 				if w.spatial == 2 {
 					s := convShape(v.batch, v.inC, v.outC, spans[0], spans[1])

@@ -3,10 +3,11 @@ package nn
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
+	"github.com/weft-ml/weft/internal/gpu/driver"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
-	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -131,6 +132,9 @@ func conv3D[T tensor.Elem](ctx *kernel.Context, w *window, e volumeEngine[T]) er
 	if err != nil || result.NumElements() == 0 {
 		return err
 	}
+	if d := device.Of(result); d != nil {
+		return volumeOnDevice(d, driver.ConvForward, w.axes, &v, 1, ctx.Input(0), ctx.Input(1), result)
+	}
 	return mapLast(w.axes, result, ctx.Input(0), func(y, x []T) {
 		e.forward(&v, y, x, tensor.Values[T](ctx.Input(1)))
 	})
@@ -214,8 +218,10 @@ func conv3DInputGrad[T tensor.Elem](ctx *kernel.Context, w *window, r volumeRun,
 		return err
 	}
 	if grad.NumElements() == 0 || filter.NumElements() == 0 {
-		bulk.Clear(out.Bytes())
-		return nil
+		return zero(out)
+	}
+	if d := device.Of(out); d != nil {
+		return volumeOnDevice(d, driver.ConvBackwardData, w.axes, &v, 1, out, filter, grad)
 	}
 	return mapLast(w.axes, out, grad, func(x, y []T) {
 		e.inputGrad(&v, x, y, tensor.Values[T](filter))
@@ -241,6 +247,9 @@ func conv3DFilterGrad[T tensor.Elem](ctx *kernel.Context, w *window, r volumeRun
 	out, err := ctx.AllocateZeros(0, shape)
 	if err != nil || in.NumElements() == 0 || out.NumElements() == 0 || grad.NumElements() == 0 {
 		return err
+	}
+	if d := device.Of(out); d != nil {
+		return volumeOnDevice(d, driver.ConvBackwardFilter, w.axes, &v, 1, in, out, grad)
 	}
 	return readLast(w.axes, in, grad, func(x, y []T) {
 		e.filterGrad(&v, tensor.Values[T](out), x, y)

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/gpu/driver"
@@ -12,8 +13,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// convOnDevice queues a convolution or a gradient of it, by the driver's library if it has one. The
-// result is x, filter or y by the kind.
+// convOnDevice queues a convolution of images or a gradient of it, by the driver's library if it
+// has one. The result is x, filter or y by the kind.
 func convOnDevice(d *device.Device, kind driver.ConvKind, a axes, s *conv.Shape, x, filter, y *tensor.Tensor) error {
 	if library, err := d.Driver().DNN(); err == nil {
 		err := libraryConv(d, library, kind, a, s, x, filter, y)
@@ -21,12 +22,19 @@ func convOnDevice(d *device.Device, kind driver.ConvKind, a axes, s *conv.Shape,
 			return err
 		}
 	}
+	v := imageVolume(s)
+	return volumeOnDevice(d, kind, a, &v, max(1, s.Groups), x, filter, y)
+}
+
+// volumeOnDevice queues a convolution or a gradient of it, with a number of groups of channels. The
+// result is x, filter or y by the kind.
+func volumeOnDevice(d *device.Device, kind driver.ConvKind, a axes, v *volume, groups int, x, filter, y *tensor.Tensor) error {
 	c := gpuConv{d: d, kind: kind}
 	switch kind {
 	case driver.ConvForward:
-		return a.onDevice(y, x, func(y, x *tensor.Tensor) error { return c.grouped(s, x, filter, y) })
+		return a.onDevice(y, x, func(y, x *tensor.Tensor) error { return c.grouped(v, groups, x, filter, y) })
 	case driver.ConvBackwardData:
-		return a.onDevice(x, y, func(x, y *tensor.Tensor) error { return c.grouped(s, x, filter, y) })
+		return a.onDevice(x, y, func(x, y *tensor.Tensor) error { return c.grouped(v, groups, x, filter, y) })
 	default:
 		last, err := a.channelsLast(x)
 		if err != nil {
@@ -38,7 +46,7 @@ func convOnDevice(d *device.Device, kind driver.ConvKind, a axes, s *conv.Shape,
 			return err
 		}
 		defer grad.Release()
-		return c.grouped(s, &last, filter, &grad)
+		return c.grouped(v, groups, &last, filter, &grad)
 	}
 }
 
@@ -80,39 +88,36 @@ type gpuConv struct {
 }
 
 // grouped computes the groups of channels one after the other.
-func (c *gpuConv) grouped(s *conv.Shape, x, filter, y *tensor.Tensor) error {
-	if s.Groups <= 1 {
-		return c.run(s, x, filter, y)
+func (c *gpuConv) grouped(v *volume, groups int, x, filter, y *tensor.Tensor) error {
+	if groups == 1 {
+		return c.run(v, x, filter, y)
 	}
-	one := *s
-	one.Groups, one.InC, one.OutC = 1, s.InC/s.Groups, s.OutC/s.Groups
-	shapes := [3]tensor.Shape{
-		{int64(s.Batch), int64(s.InH), int64(s.InW), int64(one.InC)},
-		{int64(s.FilterH), int64(s.FilterW), int64(one.InC), int64(one.OutC)},
-		{int64(s.Batch), int64(s.OutH), int64(s.OutW), int64(one.OutC)},
-	}
-	whole := [3]*tensor.Tensor{x, filter, y}
+	one := *v
+	one.inC, one.outC = v.inC/groups, v.outC/groups
+	whole, channels := [3]*tensor.Tensor{x, filter, y}, [3]int{one.inC, one.outC, one.outC}
 	result := map[driver.ConvKind]int{driver.ConvForward: 2, driver.ConvBackwardData: 0, driver.ConvBackwardFilter: 1}[c.kind]
-	for g := range s.Groups {
+	for g := range groups {
 		var parts [3]tensor.Tensor
 		var views [3]strided.View
 		for i, t := range whole {
+			n, last := channels[i], t.Rank()-1
+			shape := slices.Clone(t.Shape())
+			shape[last] = int64(n)
 			var err error
-			if parts[i], err = c.d.Alloc(t.DType(), shapes[i]); err != nil {
+			if parts[i], err = c.d.Alloc(t.DType(), shape); err != nil {
 				return err
 			}
 			defer parts[i].Release()
-			n := int(shapes[i][3])
 			views[i] = strided.Of(t.Shape())
-			views[i].Slice(len(views[i].Dims)-1, g*n, n, 1)
+			views[i].Slice(last, g*n, n, 1)
 			if i != result {
-				strided.Copy(&parts[i], strided.Of(shapes[i]), t, views[i])
+				strided.Copy(&parts[i], strided.Of(shape), t, views[i])
 			}
 		}
 		if err := c.run(&one, &parts[0], &parts[1], &parts[2]); err != nil {
 			return err
 		}
-		strided.Copy(whole[result], views[result], &parts[result], strided.Of(shapes[result]))
+		strided.Copy(whole[result], views[result], &parts[result], strided.Of(parts[result].Shape()))
 	}
 	return nil
 }
@@ -122,18 +127,20 @@ func (c *gpuConv) grouped(s *conv.Shape, x, filter, y *tensor.Tensor) error {
 const mostColumns = 64 << 20
 
 // run computes a convolution of one group.
-func (c *gpuConv) run(s *conv.Shape, x, filter, y *tensor.Tensor) error {
-	outs, depth := s.OutH*s.OutW, s.FilterH*s.FilterW*s.InC
-	plain := s.FilterH == 1 && s.FilterW == 1 && s.StrideH == 1 && s.StrideW == 1 && s.PadTop == 0 && s.PadLeft == 0 &&
-		s.OutH == s.InH && s.OutW == s.InW
-	images := max(1, min(s.Batch, mostColumns/max(1, outs*depth)))
-	if plain {
-		images = s.Batch
+func (c *gpuConv) run(v *volume, x, filter, y *tensor.Tensor) error {
+	outs, depth, plain := 1, v.inC, true
+	for _, s := range v.spans {
+		outs, depth = outs*s.out, depth*s.filter
+		plain = plain && s.filter == 1 && s.stride == 1 && s.before == 0 && s.out == s.in
 	}
-	for first := 0; first < s.Batch; first += images {
-		n := min(images, s.Batch-first)
-		part := *s
-		part.Batch = n
+	images := max(1, min(v.batch, mostColumns/max(1, outs*depth)))
+	if plain {
+		images = v.batch
+	}
+	for first := 0; first < v.batch; first += images {
+		n := min(images, v.batch-first)
+		part := *v
+		part.batch = n
 		xs, ys := x.Rows(first, first+n), y.Rows(first, first+n)
 		columns := xs
 		if !plain {
@@ -143,18 +150,19 @@ func (c *gpuConv) run(s *conv.Shape, x, filter, y *tensor.Tensor) error {
 			}
 			defer columns.Release()
 		}
-		if err := c.images(&part, &xs, filter, &ys, &columns, plain, first > 0); err != nil {
+		p := driver.MatMul{Type: x.DType(), M: n * outs, N: v.outC, K: depth, Batch: 1}
+		if err := c.images(&part, p, &xs, filter, &ys, &columns, plain, first > 0); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// images computes some images. columns is their matrix of im2col, or the images themselves if they
-// are that matrix. A gradient of the filter is added to the result if more is set.
-func (c *gpuConv) images(s *conv.Shape, x, filter, y, columns *tensor.Tensor, plain, more bool) error {
-	w, size := windowOf(s), int64(columns.NumElements())
-	p := driver.MatMul{Type: x.DType(), M: s.Batch * s.OutH * s.OutW, N: s.OutC, K: s.FilterH * s.FilterW * s.InC, Batch: 1}
+// images computes some images. p is the product of the forward convolution. columns is the matrix
+// of im2col of the images, or the images themselves if they are that matrix. A gradient of the
+// filter is added to the result if more is set.
+func (c *gpuConv) images(v *volume, p driver.MatMul, x, filter, y, columns *tensor.Tensor, plain, more bool) error {
+	w, size := windowOf(v), int64(columns.NumElements())
 	unfold := func() error {
 		if plain {
 			return nil

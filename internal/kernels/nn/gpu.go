@@ -8,6 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/gpu/driver"
 	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/internal/numeric/conv"
+	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/sys/bulk"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/tensor"
@@ -29,13 +30,26 @@ func (w *gpuWindow) arg() driver.Struct {
 }
 
 // windowOf returns the window of a convolution.
-func windowOf(s *conv.Shape) gpuWindow {
-	return gpuWindow{
-		Batch: int32(s.Batch), Channels: int32(s.InC), Multiplier: int32(s.OutC / max(1, s.InC)),
-		In: [3]int32{1, int32(s.InH), int32(s.InW)}, K: [3]int32{1, int32(s.FilterH), int32(s.FilterW)},
-		Out: [3]int32{1, int32(s.OutH), int32(s.OutW)}, Stride: [3]int32{1, int32(s.StrideH), int32(s.StrideW)},
-		Dilation: [3]int32{1, int32(s.DilationH), int32(s.DilationW)}, Pad: [3]int32{0, int32(s.PadTop), int32(s.PadLeft)},
+func windowOf(v *volume) gpuWindow {
+	w := gpuWindow{Batch: int32(v.batch), Channels: int32(v.inC), Multiplier: int32(v.outC / max(1, v.inC))}
+	w.setSpans(&v.spans)
+	return w
+}
+
+func (w *gpuWindow) setSpans(spans *[3]span) {
+	for i, s := range spans {
+		w.In[i], w.K[i], w.Out[i] = int32(s.in), int32(s.filter), int32(s.out)
+		w.Stride[i], w.Dilation[i], w.Pad[i] = int32(s.stride), int32(s.dilation), int32(s.before)
 	}
+}
+
+// imageVolume returns the convolution of volumes with one plane that is a convolution of images.
+func imageVolume(s *conv.Shape) volume {
+	return volume{batch: s.Batch, inC: s.InC, outC: s.OutC, spans: [3]span{
+		one,
+		{in: s.InH, filter: s.FilterH, out: s.OutH, stride: s.StrideH, dilation: s.DilationH, before: s.PadTop},
+		{in: s.InW, filter: s.FilterW, out: s.OutW, stride: s.StrideW, dilation: s.DilationW, before: s.PadLeft},
+	}}
 }
 
 // zero clears a tensor in any memory.
@@ -68,7 +82,8 @@ func (a axes) onDevice(out, in *tensor.Tensor, f func(z, x *tensor.Tensor) error
 // depthwiseOnDevice queues a depthwise convolution or one of its gradients. form is the end of the
 // kernel's name. The tensors have channels last.
 func depthwiseOnDevice(d *device.Device, form string, s *conv.Shape, out, x, y *tensor.Tensor) error {
-	w, n := windowOf(s), int64(out.NumElements())
+	v, n := imageVolume(s), int64(out.NumElements())
+	w := windowOf(&v)
 	name := "depthwise_" + source.TypeName(out.DType()) + form
 	if form != "_filter" {
 		return d.LaunchLine(name, n, out, x, y, n, w.arg())
@@ -76,18 +91,20 @@ func depthwiseOnDevice(d *device.Device, form string, s *conv.Shape, out, x, y *
 	return d.Launch(name, [3]int{int(min(n, 1<<16)), 1, 1}, [3]int{256, 1, 1}, out, x, y, n, w.arg())
 }
 
-// poolOnDevice queues a pooling or a gradient. The arguments of the kernel are out, the inputs, the
-// number of elements of out and the window.
-func (p *pooling) poolOnDevice(d *device.Device, name string, g *grid, out *tensor.Tensor, inputs ...any) error {
+// gpuWindow returns the windows of a grid.
+func (p *pooling) gpuWindow(g *grid) gpuWindow {
 	w := gpuWindow{Batch: int32(g.batch), Channels: int32(g.channels), Multiplier: 1}
 	if p.first {
 		w.NCHW = 1
 	}
-	for i, s := range g.spans {
-		w.In[i], w.K[i], w.Out[i] = int32(s.in), int32(s.filter), int32(s.out)
-		w.Stride[i], w.Dilation[i], w.Pad[i] = int32(s.stride), 1, int32(s.before)
-	}
-	n := int64(out.NumElements())
+	w.setSpans(&g.spans)
+	return w
+}
+
+// poolOnDevice queues a pooling or a gradient. The arguments of the kernel are out, the inputs, the
+// number of elements of out and the window.
+func (p *pooling) poolOnDevice(d *device.Device, name string, g *grid, out *tensor.Tensor, inputs ...any) error {
+	w, n := p.gpuWindow(g), int64(out.NumElements())
 	args := append([]any{out}, inputs...)
 	return d.LaunchLine(name, n, append(args, n, w.arg())...)
 }
@@ -106,9 +123,69 @@ func (p *pooling) maxGradOnDevice(d *device.Device, g *grid, out, in, grad *tens
 	return p.poolOnDevice(d, poolName("max", out, "_grad"), g, out, &at, grad)
 }
 
+// maxGradGradOnDevice queues the second-order gradient of a maximum.
+func (p *pooling) maxGradGradOnDevice(d *device.Device, g *grid, out, in, pooled, grad *tensor.Tensor) error {
+	return p.poolOnDevice(d, poolName("max", out, "_pick"), g, out, in, pooled, grad)
+}
+
+// onDevice queues a maximum and its positions.
+func (p *argmaxPooling) onDevice(d *device.Device, g *grid, out, argmax, in *tensor.Tensor) error {
+	w, n, withBatch := p.gpuWindow(g), int64(out.NumElements()), int32(0)
+	if p.withBatch {
+		withBatch = 1
+	}
+	return d.LaunchLine(poolName("max", in, "_at"), n, out, argmax, in, n, withBatch, w.arg())
+}
+
+// withPlaces calls f with the places in the whole input that positions stand for.
+func (p *argmaxPooling) withPlaces(d *device.Device, g *grid, argmax *tensor.Tensor, f func(gatherscatter.List)) error {
+	places := argmax.Retain()
+	defer func() { places.Release() }()
+	if n := int64(argmax.NumElements()); !p.withBatch {
+		shifted, err := d.Alloc(tensor.Int64, argmax.Shape())
+		if err != nil {
+			return err
+		}
+		places.Release()
+		places = shifted
+		perImage, size := n/int64(g.batch), int64(g.inPixels())*int64(g.channels)
+		if err := d.LaunchLine("imageplaces", n, &places, argmax, n, perImage, size); err != nil {
+			return err
+		}
+	}
+	list, err := gatherscatter.ReadUnchecked(&places)
+	if err != nil {
+		return err
+	}
+	defer list.Release()
+	f(list)
+	return nil
+}
+
 // poolName returns the name of a kernel for pooling tensors of a type.
 func poolName(kind string, t *tensor.Tensor, form string) string {
 	return kind + "pool_" + source.TypeName(t.DType()) + form
+}
+
+// topKOnDevice queues a search for the k largest elements of rows: it sorts them all.
+func topKOnDevice(d *device.Device, values, indices, in *tensor.Tensor, k int64) error {
+	n, padded := int64(in.Dim(in.Rank()-1)), int64(2)
+	for padded < n {
+		padded *= 2
+	}
+	rows, name := int64(in.NumElements())/n, "topkeys_"+source.TypeName(in.DType())
+	keys, err := d.Alloc(tensor.Uint64, tensor.Shape{rows, padded})
+	if err != nil {
+		return err
+	}
+	defer keys.Release()
+	if err := d.LaunchLine(name, rows*padded, &keys, in, rows, n, padded); err != nil {
+		return err
+	}
+	if err := gatherscatter.SortRows(d, &keys, rows*padded, padded); err != nil {
+		return err
+	}
+	return d.LaunchLine(name+"_values", rows*k, values, indices, &keys, in, rows, n, padded, k)
 }
 
 // lrnArgs are the last arguments of the kernels of local response normalization.

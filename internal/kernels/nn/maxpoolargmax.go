@@ -1,7 +1,10 @@
 package nn
 
 import (
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
@@ -94,6 +97,9 @@ func (o order[T]) newArgmax(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil || out.NumElements() == 0 {
 			return err
 		}
+		if d := device.Of(out); d != nil {
+			return p.onDevice(d, &g, out, argmax, in)
+		}
 		at := membudget.Make[int64](out.NumElements())
 		o.argmax(&g, tensor.Values[T](out), at, tensor.Values[T](in), p.withBatch)
 		intarg.Set(argmax, at)
@@ -160,6 +166,11 @@ func (o order[T]) newArgmaxGrad(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil || out.NumElements() == 0 {
 			return err
 		}
+		if d := device.Of(out); d != nil {
+			return p.withPlaces(d, &g, ctx.Input(2), func(l gatherscatter.List) {
+				gatherscatter.Scatter(elementwise.Add, out, ctx.Input(1), l, 1)
+			})
+		}
 		z, grad := tensor.Values[T](out), tensor.Values[T](ctx.Input(1))
 		return p.visit(ctx, &g, func(from, to int) { z[to] = o.add(z[to], grad[from]) })
 	}), nil
@@ -186,6 +197,11 @@ func newArgmaxGradGrad[T tensor.Elem](c *kernel.Construction) (kernel.Kernel, er
 		out, err := ctx.Allocate(0, want)
 		if err != nil || out.NumElements() == 0 {
 			return err
+		}
+		if d := device.Of(out); d != nil {
+			return p.withPlaces(d, &g, argmax, func(l gatherscatter.List) {
+				gatherscatter.Gather(out, grad, l, gatherscatter.Layout{Outer: 1, Rows: grad.NumElements(), Width: 1})
+			})
 		}
 		z, vals := tensor.Values[T](out), tensor.Values[T](grad)
 		return p.visit(ctx, &g, func(to, from int) { z[to] = vals[from] })

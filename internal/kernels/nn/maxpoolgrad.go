@@ -217,8 +217,11 @@ func runPoolGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, shape tensor.Sh
 	if err != nil || out.NumElements() == 0 {
 		return err
 	}
-	if d := device.Of(out); d != nil && ofOutput {
-		return p.maxGradOnDevice(d, &g, out, in, grad)
+	if d := device.Of(out); d != nil {
+		if ofOutput {
+			return p.maxGradOnDevice(d, &g, out, in, grad)
+		}
+		return p.maxGradGradOnDevice(d, &g, out, in, pooled, grad)
 	}
 	var vals [3][]T
 	for i, t := range []*tensor.Tensor{in, pooled, grad} {

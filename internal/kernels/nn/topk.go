@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -105,6 +106,9 @@ func computeTopK[T tensor.Elem](ctx *kernel.Context, k int64, less func(a, b T) 
 	indices, err := ctx.Allocate(1, shape)
 	if err != nil || values.NumElements() == 0 {
 		return err
+	}
+	if d := device.Of(values); d != nil {
+		return topKOnDevice(d, values, indices, in, k)
 	}
 	x, z, size := tensor.Values[T](in), tensor.Values[T](values), int(k)
 	found := membudget.Make[int64](len(z))

@@ -137,16 +137,22 @@ func sortKeys(d *device.Device, keys, indices *tensor.Tensor, n, padded, limit i
 	if err := d.LaunchLine("keys_"+source.TypeName(indices.DType()), padded, keys, indices, n, padded, limit); err != nil {
 		return err
 	}
+	return SortRows(d, keys, padded, padded)
+}
+
+// SortRows sorts each row of n keys of 64 bits that all differ. n and the length of a row are
+// powers of two.
+func SortRows(d *device.Device, keys *tensor.Tensor, n, row int64) error {
 	blocks := func(from, to int64) error {
-		groups := int(min(max(1, padded/block), 1<<16))
-		return d.Launch("sortblocks", [3]int{groups, 1, 1}, [3]int{256, 1, 1}, keys, padded, from, to)
+		groups := int(min(max(1, n/block), 1<<16))
+		return d.Launch("sortblocks", [3]int{groups, 1, 1}, [3]int{256, 1, 1}, keys, n, from, to, row)
 	}
-	if err := blocks(2, min(padded, block)); err != nil {
+	if err := blocks(2, min(row, block)); err != nil {
 		return err
 	}
-	for stage := int64(2 * block); stage <= padded; stage *= 2 {
+	for stage := int64(2 * block); stage <= row; stage *= 2 {
 		for distance := stage / 2; distance >= block; distance /= 2 {
-			if err := d.LaunchLine("sortstep", padded/2, keys, padded, stage, distance); err != nil {
+			if err := d.LaunchLine("sortstep", n/2, keys, n, stage, distance, row); err != nil {
 				return err
 			}
 		}
