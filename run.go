@@ -67,7 +67,7 @@ func (r *remoteSession) lend(t tensor.Tensor) (tensor.Tensor, error) {
 // some common mistakes it adds the line of the program and what to do.
 func (s *Session) explain(err error) error {
 	if s.ctx.Err() != nil && status.CodeOf(err) == status.Aborted {
-		return errClosed
+		return closedError()
 	}
 	if hint := hintFor(err.Error()); hint != "" {
 		return status.Errorf(status.CodeOf(err), "%s%w\n%s", callsite.Find(), err, hint)

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/callsite"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/status"
 )
@@ -68,6 +69,9 @@ func NewSession(target string, g *graph.Graph, opts ...SessionOption) (*Session,
 
 var errClosed = status.FailedPreconditionf("Session has been closed.")
 
+// closedError returns errClosed with the line of the program that uses the session.
+func closedError() error { return status.FailedPreconditionf("%s%w", callsite.Find(), errClosed) }
+
 // ready returns the session on the master, after the whole graph has been sent there.
 func (s *Session) ready(ctx context.Context) (*remoteSession, error) {
 	if r := s.remote.Load(); r != nil && s.isCurrent(r) {
@@ -79,10 +83,10 @@ func (s *Session) ready(ctx context.Context) (*remoteSession, error) {
 	case <-ctx.Done():
 		return nil, status.FromContext(ctx, "waiting for another call to start the session")
 	case <-s.ctx.Done():
-		return nil, errClosed
+		return nil, closedError()
 	}
 	if s.ctx.Err() != nil {
-		return nil, errClosed
+		return nil, closedError()
 	}
 	r := s.remote.Load()
 	if r != nil && s.isCurrent(r) {
