@@ -334,7 +334,8 @@ func TestCloseDuringStart(t *testing.T) {
 		t.Error(err)
 	}
 	wg.Wait()
-	if _, err := s.Run(t.Context(), nil, nil, nil); !errors.Is(err, errClosed) {
+	_, err := s.Run(t.Context(), nil, nil, nil)
+	if !errors.Is(err, errClosed) || !strings.HasPrefix(err.Error(), "session_test.go:") {
 		t.Errorf("after Close: got error %v", err)
 	}
 }
