@@ -95,7 +95,7 @@ func (c *Callable) Run(ctx context.Context, feeds ...tensor.Tensor) ([]tensor.Te
 	resp, err := c.remote.master.RunCallable(ctx, req)
 	switch {
 	case err != nil:
-		return nil, c.session.explain(err)
+		return nil, c.session.explain(ctx, err)
 	case len(resp.Fetches) != c.fetches:
 		return nil, status.Internalf("the response has %d values for %d fetches", len(resp.Fetches), c.fetches)
 	}

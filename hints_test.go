@@ -26,6 +26,7 @@ func TestHints(t *testing.T) {
 	}{
 		{op.Neg(s, x), status.InvalidArgument, []string{"You must feed a value for placeholder tensor 'x'", "put it into the feeds of the step"}},
 		{v.Value, status.FailedPrecondition, []string{"Attempting to use uninitialized value v", "run train.VariablesInitializer"}},
+		{op.CheckNumerics(s, op.Log(s, op.Neg(s, op.Exp(s, op.Const(s, float32(0))))), "the loss"), status.InvalidArgument, []string{"the loss"}},
 		{r.Value, status.FailedPrecondition, []string{"r", "run train.VariablesInitializer"}},
 	} {
 		sess, err := weft.NewSession("local", s.Graph())

@@ -43,7 +43,7 @@ func (s *Session) run(ctx context.Context, req *stepRequest, set runSettings) ([
 		err = resp.Err
 	}
 	if err != nil {
-		return nil, nil, s.explain(err)
+		return nil, nil, s.explain(ctx, err)
 	}
 	var recorded *Metadata
 	if set.traced {
@@ -64,13 +64,18 @@ func (r *remoteSession) lend(t tensor.Tensor) (tensor.Tensor, error) {
 }
 
 // explain returns errClosed instead of the error of a call that Close has aborted. To the errors of
-// some common mistakes it adds the line of the program and what to do.
-func (s *Session) explain(err error) error {
+// nodes it adds the line of the program, and to some common mistakes what to do.
+func (s *Session) explain(ctx context.Context, err error) error {
 	if s.ctx.Err() != nil && status.CodeOf(err) == status.Aborted {
 		return closedError()
 	}
-	if hint := hintFor(err.Error()); hint != "" {
-		return status.Errorf(status.CodeOf(err), "%s%w\n%s", callsite.Find(), err, hint)
+	text := err.Error()
+	hint := hintFor(text)
+	if hint == "" && strings.Contains(text, "{{node ") {
+		return status.Errorf(status.CodeOf(err), "%s%w", callsite.FindIn(ctx), err)
+	}
+	if hint != "" {
+		return status.Errorf(status.CodeOf(err), "%s%w\n%s", callsite.FindIn(ctx), err, hint)
 	}
 	return err
 }

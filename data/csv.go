@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/sys/callsite"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -65,14 +66,19 @@ type Table struct {
 func ReadCSV(path string, o CSV) (*Table, error) {
 	f, err := fileio.Files{}.Open(path)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, withLine(fileError(path, err))
 	}
 	defer f.Close()
 	t, err := parseCSV(f, o)
 	if err != nil {
-		return nil, status.Errorf(status.CodeOf(err), "%s: %w", path, err)
+		return nil, withLine(status.Errorf(status.CodeOf(err), "data: %s: %w", path, err))
 	}
 	return t, nil
+}
+
+// withLine adds the line of the program to an error.
+func withLine(err error) error {
+	return status.Errorf(status.CodeOf(err), "%s%w", callsite.Find(), err)
 }
 
 // fileError returns an error with the code NotFound if a file does not exist.
@@ -86,6 +92,7 @@ func fileError(path string, err error) error {
 func parseCSV(in io.Reader, o CSV) (*Table, error) {
 	r := csv.NewReader(in)
 	r.TrimLeadingSpace = true
+	r.FieldsPerRecord = -1 // checked below
 	if o.Comma != 0 {
 		r.Comma = o.Comma
 	}
@@ -93,9 +100,9 @@ func parseCSV(in io.Reader, o CSV) (*Table, error) {
 	if names == nil {
 		var err error
 		if names, err = r.Read(); errors.Is(err, io.EOF) {
-			return nil, status.InvalidArgumentf("data: the file is empty")
+			return nil, status.InvalidArgumentf("the file is empty")
 		} else if err != nil {
-			return nil, status.Errorf(status.InvalidArgument, "data: %w", err)
+			return nil, status.Errorf(status.InvalidArgument, "%w", err)
 		}
 	}
 	t, err := o.reader(slices.Clone(names))
@@ -108,11 +115,11 @@ func parseCSV(in io.Reader, o CSV) (*Table, error) {
 			return t.finish()
 		}
 		if err != nil {
-			return nil, status.Errorf(status.InvalidArgument, "data: %w", err)
+			return nil, status.Errorf(status.InvalidArgument, "%w", err)
 		}
 		line, _ := r.FieldPos(0)
 		if len(fields) != len(names) {
-			return nil, status.InvalidArgumentf("data: line %d has %d fields, want %d", line, len(fields), len(names))
+			return nil, status.InvalidArgumentf("line %d has %d fields, and the first line has %d", line, len(fields), len(names))
 		}
 		if err := t.add(fields, line); err != nil {
 			return nil, err
@@ -154,7 +161,7 @@ func (r *tableReader) add(fields []string, line int) error {
 	}
 	if r.label >= 0 && isMissing(fields[r.label]) && !slices.Contains(r.Classes, fields[r.label]) {
 		if r.Missing == MissingFails {
-			return status.InvalidArgumentf("data: %s: the label is missing (%q); set CSV.Missing to leave such lines out, "+
+			return status.InvalidArgumentf("%s: the label is missing (%q); set CSV.Missing to leave such lines out, "+
 				"or CSV.Unlabeled for lines to predict", place(line, r.names[r.label]), fields[r.label])
 		}
 		r.table.Dropped++
@@ -184,10 +191,10 @@ func (r *tableReader) finish() (*Table, error) {
 	t := r.table
 	switch {
 	case len(t.Features) == 0 && t.Dropped > 0:
-		return nil, status.InvalidArgumentf("data: the file has no lines of data with all that is needed: %d lack a feature, %d the label "+
+		return nil, status.InvalidArgumentf("the file has no lines of data with all that is needed: %d lack a feature, %d the label "+
 			"(set CSV.Unlabeled for lines to predict)", t.Dropped-r.unlabeled, r.unlabeled)
 	case len(t.Features) == 0:
-		return nil, status.InvalidArgumentf("data: the file has no lines of data")
+		return nil, status.InvalidArgumentf("the file has no lines of data")
 	}
 	if r.Missing == MissingMean {
 		if err := r.encoder.fill(t, r.Means); err != nil {
@@ -225,7 +232,16 @@ func (o *CSV) columns(names []string) (label int, features []int, err error) {
 		if i := slices.Index(names, name); i >= 0 {
 			return i, nil
 		}
-		return 0, status.InvalidArgumentf("data: there is no column %q; there are %q", name, names)
+		hint := ""
+		if len(names) == 1 && strings.ContainsAny(names[0], ";\t|") {
+			hint = "; set CSV.Comma if another character is between the columns"
+		}
+		return 0, status.InvalidArgumentf("there is no column %q; there are %q%s", name, names, hint)
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return 0, nil, status.InvalidArgumentf("two columns are named %q", name)
+		}
 	}
 	label = len(names) - 1
 	switch {
@@ -249,7 +265,7 @@ func (o *CSV) columns(names []string) (label int, features []int, err error) {
 		case err != nil:
 			return 0, nil, err
 		case i == label || slices.Contains(features, i):
-			return 0, nil, status.InvalidArgumentf("data: Ignore has %q, which is the label or a feature", name)
+			return 0, nil, status.InvalidArgumentf("Ignore has %q, which is the label or a feature", name)
 		}
 	}
 	for i, name := range names {
@@ -257,6 +273,9 @@ func (o *CSV) columns(names []string) (label int, features []int, err error) {
 		if o.Features == nil && !isLabel && !slices.Contains(o.Ignore, name) {
 			features = append(features, i)
 		}
+	}
+	if len(features) == 0 && label >= 0 {
+		return 0, nil, status.InvalidArgumentf("the file has no column but the label %q", names[label])
 	}
 	return label, features, nil
 }
@@ -282,7 +301,7 @@ func (t *Table) setLabels(texts []string) error {
 	for _, text := range texts {
 		i := slices.Index(t.Classes, text)
 		if i < 0 {
-			return status.InvalidArgumentf("data: the label %q is none of the classes %q", text, t.Classes)
+			return status.InvalidArgumentf("the label %q is none of the classes %q", text, t.Classes)
 		}
 		t.Labels = append(t.Labels, int32(i))
 	}

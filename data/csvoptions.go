@@ -13,12 +13,20 @@ import (
 // it. A column that is not given has no value. The receiver is [Table.Options] of the training
 // data. A missing value is an error if Missing is [MissingDrops].
 func (o CSV) Row(values map[string]string) ([]float32, error) {
+	row, err := o.row(values)
+	if err != nil {
+		return nil, withLine(status.Errorf(status.CodeOf(err), "data: %w", err))
+	}
+	return row, nil
+}
+
+func (o CSV) row(values map[string]string) ([]float32, error) {
 	if o.Features == nil {
-		return nil, status.InvalidArgumentf("data: CSV.Features is nil; use the Options of the table that ReadCSV returned")
+		return nil, status.InvalidArgumentf("CSV.Features is nil; use the Options of the table that ReadCSV returned")
 	}
 	for name := range values {
 		if !slices.Contains(o.Features, name) {
-			return nil, status.InvalidArgumentf("data: there is no feature %q; there are %q", name, o.Features)
+			return nil, status.InvalidArgumentf("there is no feature %q; there are %q", name, o.Features)
 		}
 	}
 	o.Unlabeled, o.Label = true, ""

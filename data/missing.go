@@ -36,7 +36,7 @@ func (e *oneHot) fill(t *Table, means map[string]float32) error {
 		mean, ok := means[name]
 		if !ok {
 			if mean, ok = meanOf(t.Features, i); !ok {
-				return status.InvalidArgumentf("data: the column %q has no values; leave it out with CSV.Ignore", name)
+				return status.InvalidArgumentf("the column %q has no values; leave it out with CSV.Ignore", name)
 			}
 		}
 		t.Means[name] = mean
@@ -68,18 +68,18 @@ func meanOf(rows [][]float32, column int) (mean float32, ok bool) {
 func (o *CSV) number(text string, line int, column string) (float32, error) {
 	if isMissing(text) {
 		if o.Missing == MissingFails {
-			return 0, status.InvalidArgumentf("data: %s: the value is missing (%q); set CSV.Missing to leave such lines out, "+
+			return 0, status.InvalidArgumentf("%s: the value is missing (%q); set CSV.Missing to leave such lines out, "+
 				"or to take the mean", place(line, column), text)
 		}
 		return float32(math.NaN()), nil
 	}
 	v, err := strconv.ParseFloat(text, 32)
 	if err != nil {
-		return 0, status.InvalidArgumentf("data: %s: %q is not a number; name the column in CSV.OneHot, or leave it out with CSV.Ignore",
+		return 0, status.InvalidArgumentf("%s: %q is not a number; name the column in CSV.OneHot, or leave it out with CSV.Ignore",
 			place(line, column), text)
 	}
 	if math.IsInf(v, 0) || math.IsNaN(v) {
-		return 0, status.InvalidArgumentf("data: %s: %q is not a finite number", place(line, column), text)
+		return 0, status.InvalidArgumentf("%s: %q is not a finite number", place(line, column), text)
 	}
 	return float32(v), nil
 }

@@ -23,7 +23,7 @@ func (o *CSV) encoder(names []string, features []int) (*oneHot, error) {
 	for _, name := range o.OneHot {
 		i := slices.Index(e.names, name)
 		if i < 0 {
-			return nil, status.InvalidArgumentf("data: OneHot has %q, which is not among the features %q", name, e.names)
+			return nil, status.InvalidArgumentf("OneHot has %q, which is not among the features %q", name, e.names)
 		}
 		e.texts[i] = nil
 	}
@@ -72,7 +72,7 @@ func (e *oneHot) encode(t *Table) error {
 			at := slices.Index(t.Texts[name], e.texts[i][line])
 			missing := at < 0 && e.zeros && isMissing(e.texts[i][line])
 			if at < 0 && !missing {
-				return status.InvalidArgumentf("data: row %d of the data, column %q: %q is none of the texts %q",
+				return status.InvalidArgumentf("row %d of the data, column %q: %q is none of the texts %q",
 					line+1, name, e.texts[i][line], t.Texts[name])
 			}
 			start := len(row)

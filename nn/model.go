@@ -28,6 +28,7 @@ type Model struct {
 	BFloat16 bool
 
 	weights map[string]tensor.Tensor
+	loaded  string         // the checkpoint that the weights are from; "" for others
 	types   []tensor.DType // of the inputs of the last Build
 	shapes  []tensor.PartialShape
 }
@@ -36,7 +37,7 @@ type Model struct {
 func (m *Model) Weights() map[string]tensor.Tensor { return m.weights }
 
 // SetWeights implements [train.Model].
-func (m *Model) SetWeights(weights map[string]tensor.Tensor) { m.weights = weights }
+func (m *Model) SetWeights(weights map[string]tensor.Tensor) { m.weights, m.loaded = weights, "" }
 
 // context returns a context of the model in a graph.
 func (m *Model) context(s *op.Scope, training bool) *Context {
@@ -190,6 +191,9 @@ func (m *Model) start(ctx context.Context, c *Context) (*running, error) {
 	feeds := weft.Feeds{}
 	for i, v := range vars {
 		w, ok := m.weights[v.Name]
+		if !ok && m.loaded != "" {
+			return nil, status.FailedPreconditionf("nn: the checkpoint %s has no weights for %s; is it that of another model?", m.loaded, v.Name)
+		}
 		if !ok {
 			return nil, status.FailedPreconditionf("nn: the model has no weights for %s; train it with train.Fit, or call LoadWeights", v.Name)
 		}
@@ -220,7 +224,7 @@ func (m *Model) start(ctx context.Context, c *Context) (*running, error) {
 
 // Evaluate returns the mean loss ("loss") and the metrics by name over a data set, in this process.
 func (m *Model) Evaluate(ctx context.Context, data train.Dataset) (map[string]float64, error) {
-	line := callsite.Find()
+	ctx, line := callsite.Begin(ctx)
 	loss, totals, err := m.evaluate(ctx, data)
 	if err != nil {
 		return nil, withLine(line, err)
@@ -235,7 +239,7 @@ func (m *Model) Evaluate(ctx context.Context, data train.Dataset) (map[string]fl
 // Total returns the sums of a metric over a data set, in this process. The method Matrix of a
 // metrics.ConfusionMatrix makes counts of them. The metric need not be one of the model.
 func (m *Model) Total(ctx context.Context, data train.Dataset, metric train.Metric) ([]float64, error) {
-	line := callsite.Find()
+	ctx, line := callsite.Begin(ctx)
 	own := m.Metrics
 	m.Metrics = []train.Metric{metric}
 	defer func() { m.Metrics = own }()
@@ -312,7 +316,7 @@ func (m *Model) evaluate(ctx context.Context, data train.Dataset) (mean float64,
 // Go values that [tensor.New] accepts, with the batch as first dimension. Each call builds the
 // graph; a program that predicts often saves the model and uses package savedmodel/serve.
 func (m *Model) Predict(ctx context.Context, inputs ...any) (tensor.Tensor, error) {
-	line := callsite.Find()
+	ctx, line := callsite.Begin(ctx)
 	y, err := m.predict(ctx, inputs)
 	if err != nil {
 		return tensor.Tensor{}, withLine(line, err)

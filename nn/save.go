@@ -19,7 +19,7 @@ import (
 // TensorFlow serve it. Its default signature has the inputs "inputs" (then "inputs_1" …) and the
 // output "outputs". The model must have been trained, or have predicted, in this program.
 func (m *Model) Save(ctx context.Context, dir string) error {
-	line := callsite.Find()
+	ctx, line := callsite.Begin(ctx)
 	return withLine(line, m.save(ctx, dir, nil))
 }
 
@@ -96,6 +96,9 @@ func (m *Model) LoadWeights(prefix string) error {
 
 func (m *Model) loadWeights(prefix string) error {
 	r, err := checkpoint.Open(prefix)
+	if status.CodeOf(err) == status.NotFound {
+		return status.NotFoundf("nn: there is no checkpoint with the prefix %s", prefix)
+	}
 	if err != nil {
 		return err
 	}
@@ -106,6 +109,6 @@ func (m *Model) loadWeights(prefix string) error {
 			return err
 		}
 	}
-	m.weights = weights
+	m.weights, m.loaded = weights, prefix
 	return nil
 }

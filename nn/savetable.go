@@ -22,7 +22,7 @@ const TableSignature = "columns"
 // training has not seen makes all features of its column 0, and a missing number is NaN. Beside
 // "outputs" it returns the most likely "class" of each row, as text, if the labels are classes.
 func (m *Model) SaveTable(ctx context.Context, dir string, columns data.CSV) error {
-	line := callsite.Find()
+	ctx, line := callsite.Begin(ctx)
 	return withLine(line, m.save(ctx, dir, &columns))
 }
 

@@ -51,7 +51,7 @@ func findGPUs(mode string, log *slog.Logger) (*devices.Set, error) {
 	}
 	set, err := devices.Find(mode)
 	if err != nil {
-		return nil, status.Unavailablef("%v", err)
+		return nil, status.FailedPreconditionf("%w", err)
 	}
 	return set, nil
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // String returns the type, the shape and the first values of t, as in TensorFlow's errors.
-func (t *Tensor) String() string {
+func (t Tensor) String() string { //nolint:recvcheck // values are printed, too
 	if !t.Initialized() {
 		return "Tensor<uninitialized>"
 	}

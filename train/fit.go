@@ -86,7 +86,7 @@ type FitCluster struct {
 // epoch. Errors name the line of the program that calls Fit. A loss that is not a number is an
 // InvalidArgument error.
 func Fit(ctx context.Context, m Model, data Dataset, o FitOptions) (*History, error) {
-	line := callsite.Find()
+	ctx, line := callsite.Begin(ctx)
 	f, err := newFitting(m, data, o)
 	if err == nil {
 		err = f.run(ctx)

@@ -75,7 +75,7 @@ func ReadHistory(dir string) (*History, error) {
 	h := &History{}
 	b, err := fileio.Files{}.Read(fileio.Join(dir, HistoryFile))
 	if status.CodeOf(err) == status.NotFound {
-		return nil, status.NotFoundf("train: there is no %s in %s", HistoryFile, dir)
+		return nil, status.NotFoundf("train: there is no %s in %s; Fit writes it to the folder FitOptions.Dir", HistoryFile, dir)
 	}
 	if err == nil {
 		err = json.Unmarshal(b, h)

@@ -40,6 +40,7 @@ func run(args []string, out, help io.Writer) error {
 	flags.Usage = func() { fmt.Fprintf(help, "Usage: weft-plot DIR [flags]\n\n%s", flags.FlagUsages()) }
 	file := flags.String("out", "", "file to write: .png, .svg or .pdf; history.png in the folder if empty")
 	values := flags.String("values", "", "values to draw, such as loss,val_loss; all if empty")
+	logarithmic := flags.Bool("log", false, "draw values that are all positive on a logarithmic scale")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func run(args []string, out, help io.Writer) error {
 	if *file == "" {
 		*file = filepath.Join(dir, "history.png")
 	}
-	if err := drawHistory(h, names, *file); err != nil {
+	if err := drawHistory(h, names, *file, *logarithmic); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(out, *file)
@@ -106,13 +107,13 @@ const (
 )
 
 // drawHistory writes the charts, one below the other.
-func drawHistory(h *train.History, names []string, path string) error {
+func drawHistory(h *train.History, names []string, path string, logarithmic bool) error {
 	if len(h.Epochs) == 0 {
 		return errors.New("the history has no epochs")
 	}
 	var rows [][]*plot.Plot
 	for _, c := range charts(names) {
-		p, err := drawChart(h, c)
+		p, err := drawChart(h, c, logarithmic)
 		if err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ func drawHistory(h *train.History, names []string, path string) error {
 	format := strings.TrimPrefix(filepath.Ext(path), ".")
 	canvas, err := draw.NewFormattedCanvas(width, height*vg.Length(len(rows)), format)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w; name it .png, .svg or .pdf", path, err)
 	}
 	tiles := draw.Tiles{Rows: len(rows), Cols: 1, PadTop: vg.Millimeter, PadBottom: vg.Millimeter, PadLeft: 2 * vg.Millimeter, PadRight: 4 * vg.Millimeter, PadY: 4 * vg.Millimeter}
 	for i, row := range plot.Align(rows, tiles, draw.New(canvas)) {
@@ -135,7 +136,7 @@ func drawHistory(h *train.History, names []string, path string) error {
 	return errors.Join(err, f.Close())
 }
 
-func drawChart(h *train.History, c chart) (*plot.Plot, error) {
+func drawChart(h *train.History, c chart, logarithmic bool) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text = c.title
 	p.X.Label.Text = "epoch"
@@ -161,7 +162,12 @@ func drawChart(h *train.History, c chart) (*plot.Plot, error) {
 		p.Add(line)
 		p.Legend.Add(name, line)
 	}
-	p.Legend.Top = true
-	p.Y.Max += legendShare * (p.Y.Max - p.Y.Min)
+	p.Legend.Top, p.Legend.Padding = true, vg.Millimeter
+	if logarithmic && p.Y.Min > 0 {
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		p.Y.Max *= math.Pow(p.Y.Max/p.Y.Min, legendShare)
+	} else {
+		p.Y.Max += legendShare * (p.Y.Max - p.Y.Min)
+	}
 	return p, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -159,19 +160,31 @@ func printFailures(w io.Writer, t *weft.TaskStatus) {
 		if f.Count > 1 {
 			fmt.Fprintf(w, ", %d times", f.Count)
 		}
-		fmt.Fprintf(w, ":\n  %s\n", printable(firstLine(f.Message)))
+		fmt.Fprint(w, ":\n")
+		for _, line := range errorLines(f.Message) {
+			fmt.Fprintf(w, "  %s\n", printable(line))
+		}
 	}
 }
 
-// firstLine returns the first line of an error that says what has happened: the lines before it
-// name the tasks that the error came through.
-func firstLine(message string) string {
+// shownLines bounds the lines of an error that weft status prints.
+const shownLines = 12
+
+// errorLines returns the lines of an error that say what has happened: the lines before them name
+// the tasks that the error came through.
+func errorLines(message string) []string {
+	var out []string
 	for line := range strings.Lines(message) {
-		if line = strings.TrimSpace(line); line != "" && !(strings.HasPrefix(line, "From /job:") && strings.HasSuffix(line, ":")) {
-			return line
+		line = strings.TrimRightFunc(line, unicode.IsSpace)
+		through := strings.HasPrefix(line, "From /job:") && strings.HasSuffix(line, ":")
+		if line != "" && !through && len(out) < shownLines {
+			out = append(out, strings.ReplaceAll(line, "\t", "  "))
 		}
 	}
-	return "without a message"
+	if len(out) == 0 {
+		return []string{"without a message"}
+	}
+	return out
 }
 
 func printResources(w io.Writer, t *weft.TaskStatus) {

@@ -230,7 +230,11 @@ func (s *Server) Run(ctx context.Context) error {
 	if err == nil {
 		s.started.Store(true)
 		s.health.SetServing(true)
-		s.config.Log.Info("all models are available")
+		if absent := s.models.Absent(); len(absent) > 0 {
+			s.config.Log.Warn("serving, without models that have no version yet", "models", absent)
+		} else {
+			s.config.Log.Info("all models are available")
+		}
 		s.watchConfig(ctx)
 	}
 	if ctx.Err() != nil {

@@ -132,6 +132,20 @@ func (m *Manager) List() {
 	}
 }
 
+// Absent returns the sorted names of the models for which no version was found.
+func (m *Manager) Absent() []string {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var out []string
+	for name, mod := range m.models {
+		if mod.config != nil && mod.warned {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // listedLocked takes over the versions in the folder of a model. If the folder cannot be listed,
 // the loaded versions stay.
 func (m *Manager) listedLocked(name string, mod *model, have found, err error) {

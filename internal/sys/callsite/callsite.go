@@ -2,6 +2,7 @@
 package callsite
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -31,6 +32,22 @@ func Find() string {
 			return ""
 		}
 	}
+}
+
+type known struct{}
+
+// Begin returns what Find does, and a context in which FindIn returns "": the caller adds the line
+// to errors itself.
+func Begin(ctx context.Context) (context.Context, string) {
+	return context.WithValue(ctx, known{}, true), Find()
+}
+
+// FindIn is Find, unless a caller adds the line.
+func FindIn(ctx context.Context) string {
+	if ctx.Value(known{}) != nil {
+		return ""
+	}
+	return Find()
 }
 
 // inLibrary reports whether a frame belongs to the library. Its tests count as programs.

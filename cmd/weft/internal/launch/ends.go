@@ -21,7 +21,7 @@ func (s *supervisor) processEnded(e exit) {
 		return
 	}
 	if code == 0 && !p.server {
-		s.say("%s has succeeded", p.name())
+		s.say("%s has succeeded%s", p.name(), s.others())
 		s.endIfDone()
 		return
 	}
@@ -49,6 +49,20 @@ func (s *supervisor) endIfDone() {
 		}
 	}
 	s.drain()
+}
+
+// others names the programs whose end the cluster still waits for.
+func (s *supervisor) others() string {
+	var names []string
+	for _, p := range s.programs {
+		if p.task.Job != psJob && p.running {
+			names = append(names, p.name())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; waiting for " + strings.Join(names, ", ")
 }
 
 // psJob is the job of parameter servers, whose programs run until the others have ended.
