@@ -128,6 +128,9 @@ func (b *builder) elements(n *pb.NodeDef, prefix, positions string) error {
 	var captures []pb.DataType
 	switch n.GetOp() {
 	case "RangeDataset":
+		if len(captured) < 3 || len(types) != 1 {
+			return status.InvalidArgumentf("%s has %d inputs and %d types, want 3 and 1", n.GetName(), len(captured), len(types))
+		}
 		captured = []string{captured[0], captured[2]}
 		captures = []pb.DataType{pb.DataType_DT_INT64, pb.DataType_DT_INT64}
 		f.NodeDef = []*pb.NodeDef{

@@ -156,7 +156,14 @@ func (t *runningTask) open() error {
 	sources := 0
 	switch {
 	case isDynamic(int32(policy)):
-		sources = int(t.def.GetNumSplitProviders())
+		nodes, err := sourcesOf(def)
+		if err != nil {
+			return err
+		}
+		sources = len(nodes)
+		if n := t.def.GetNumSplitProviders(); n != int64(sources) {
+			return status.InvalidArgumentf("task %d has %d split providers, but its dataset has %d sources", t.def.GetTaskId(), n, sources)
+		}
 		if err := pull(def, t.def.GetTaskId()); err != nil {
 			return err
 		}
@@ -258,6 +265,10 @@ func (t *runningTask) feed(session *weft.Session, k int) {
 		if !resp.GetEndOfSplits() {
 			var split tensor.Tensor
 			if split, err = pbconv.TensorFromProto(resp.GetSplit()); err != nil {
+				break
+			}
+			if split.DType() != tensor.Int64 || split.NumElements() != 1 {
+				err = status.InvalidArgumentf("a split is %v %v, want an int64 scalar", split.DType(), split.Shape())
 				break
 			}
 			position = (tensor.Value[int64](&split) - src.Start) / src.Step

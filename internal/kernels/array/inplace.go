@@ -35,10 +35,20 @@ func init() {
 	}, inplace(elementwise.Sub))
 }
 
+// canAdd reports whether there are sums of a type here.
+func canAdd(t tensor.DType) bool {
+	switch t {
+	case tensor.Int4, tensor.Uint4, tensor.Float8E5M2, tensor.Float8E4M3:
+		return false
+	default:
+		return t.IsInteger() || t.IsFloating() || t.IsComplex()
+	}
+}
+
 func inplace(op elementwise.Op) kernel.Func {
 	return func(ctx *kernel.Context) error {
 		x, i, v := ctx.Input(0), ctx.Input(1), ctx.Input(2)
-		if t := x.DType(); op != elementwise.Assign && (t == tensor.Bool || t == tensor.String) {
+		if t := x.DType(); op != elementwise.Assign && !canAdd(t) {
 			return status.InvalidArgumentf("Unsupported data type: %v", t)
 		}
 		if i.Rank() != 1 {

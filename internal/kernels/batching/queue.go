@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-ml/weft/internal/opkit/guard"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -46,10 +47,13 @@ type item struct {
 	done    func(outputs []tensor.Tensor, err error)
 	// cancels the removal at the end of the step; reports whether it was in time
 	settled func() bool
+	// finish was called; used by one goroutine at a time
+	finished bool
 }
 
 // finish passes the outputs to the step; done takes ownership of them.
 func (it *item) finish(outputs []tensor.Tensor, err error) {
+	it.finished = true
 	for i := range it.inputs {
 		it.inputs[i].Release()
 	}
@@ -166,7 +170,15 @@ func (q *queue) compute(b []*item) {
 	for _, it := range b {
 		it.settled()
 	}
-	b[len(b)-1].process(b)
+	err := guard.Call("a batch", func() error {
+		b[len(b)-1].process(b)
+		return nil
+	})
+	for _, it := range b {
+		if !it.finished {
+			it.finish(nil, err)
+		}
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.running--

@@ -2,10 +2,9 @@ package data
 
 import (
 	"context"
-	"errors"
 	"sync"
 
-	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/opkit/guard"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -83,30 +82,10 @@ func (it *Iterator) use(ctx *kernel.Context, done func(error), f func() error) {
 			done(status.FromContext(ctx.Context(), "Iterator was cancelled"))
 			return
 		}
-		err := guarded(f)
+		err := guard.Call("a dataset", f)
 		it.sem <- struct{}{}
 		done(err)
 	}()
-}
-
-// guarded calls f and converts a panic into an error; nothing else recovers panics on this
-// goroutine.
-func guarded(f func() error) (err error) {
-	defer func() {
-		p := recover()
-		if p == nil {
-			return
-		}
-		if e, ok := p.(error); ok {
-			// also within the panic of a loop of package parallel
-			if over, ok := errors.AsType[*membudget.Exceeded](e); ok {
-				err = status.ResourceExhaustedf("OOM when allocating %d bytes for a dataset", over.Bytes)
-				return
-			}
-		}
-		err = status.Internalf("iterator panicked: %v", p)
-	}()
-	return f()
 }
 
 // reset moves the iterator to the start of a dataset.
@@ -200,3 +179,6 @@ func (it *Iterator) restore(ctx *kernel.Context, functions kernel.Functions, v t
 	}
 	return a.err
 }
+
+// guarded calls f and converts a panic to an error; nothing else recovers panics on its goroutine.
+func guarded(f func() error) error { return guard.Call("a dataset", f) }

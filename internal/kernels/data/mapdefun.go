@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weft-ml/weft/internal/opkit/guard"
 	"github.com/weft-ml/weft/internal/opkit/stacking"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
@@ -78,7 +79,7 @@ func (k *mapDefun) compute(ctx *kernel.Context, done func(error)) {
 	}
 	calls := &rowCalls{k: k, ctx: newRun(ctx, ctx.Context(), nil).ctx, results: membudget.Make[element](rows), done: func(results []element, err error) {
 		if err == nil {
-			err = k.setOutputs(ctx, results)
+			err = guard.Call("the results of a function", func() error { return k.setOutputs(ctx, results) })
 		}
 		for _, e := range results {
 			e.release()
@@ -169,6 +170,23 @@ func (c *rowCalls) start() {
 }
 
 func (c *rowCalls) call(i int) {
+	var args element
+	err := guard.Call("the arguments of a function", func() (err error) {
+		args, err = c.row(i)
+		return err
+	})
+	if err != nil {
+		c.end(err)
+		return
+	}
+	c.k.f.Call(withStep(c.ctx, c.ctx.Step), args, func(rets []tensor.Tensor, err error) {
+		c.results[i] = slices.Clone(rets)
+		c.end(err)
+	})
+}
+
+// row returns the arguments of a call.
+func (c *rowCalls) row(i int) (element, error) {
 	args := element(membudget.Make[tensor.Tensor](len(c.args)))
 	for a := range args {
 		if a >= c.k.args {
@@ -178,15 +196,11 @@ func (c *rowCalls) call(i int) {
 		row, err := stacking.Row(&c.args[a], i)
 		if err != nil {
 			args[:a].release()
-			c.end(err)
-			return
+			return nil, err
 		}
 		args[a] = row
 	}
-	c.k.f.Call(withStep(c.ctx, c.ctx.Step), args, func(rets []tensor.Tensor, err error) {
-		c.results[i] = slices.Clone(rets)
-		c.end(err)
-	})
+	return args, nil
 }
 
 // end records the end of a call or of a starting goroutine.

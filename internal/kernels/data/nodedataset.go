@@ -15,6 +15,34 @@ type nodeDataset struct {
 	n      *node
 	build  maker
 	inputs element
+	size   size
+}
+
+// size says how large the tree of the stages of a dataset is. A stage that is the input of several
+// others counts for each of them, because traversals visit it as often.
+type size struct{ stages, depth int }
+
+// Limits of the trees of datasets, far beyond those of programs. Without them, a few nodes could
+// describe a tree that no traversal comes to the end of.
+const (
+	maxStages = 1 << 20
+	maxDepth  = 10_000
+)
+
+// measure returns the size of a dataset with the given inputs.
+func measure(inputs element) (size, error) {
+	s := size{stages: 1}
+	for i := range inputs {
+		if in := nodeDatasetOf(&inputs[i]); in != nil {
+			s.stages += in.size.stages
+			s.depth = max(s.depth, in.size.depth)
+		}
+	}
+	s.depth++
+	if s.stages > maxStages || s.depth > maxDepth {
+		return s, status.InvalidArgumentf("the dataset has %d stages, %d in a row; the limits are %d and %d", s.stages, s.depth, maxStages, maxDepth)
+	}
+	return s, nil
 }
 
 // newNodeDataset returns the variant of the dataset that build creates from the node's inputs.
@@ -26,6 +54,10 @@ func newNodeDataset(n *node, build maker, ctx *kernel.Context) (tensor.Tensor, e
 	m := &nodeDataset{dataset: d, n: n, build: build, inputs: element(membudget.Make[tensor.Tensor](ctx.NumInputs()))}
 	for i := range m.inputs {
 		m.inputs[i] = ctx.Input(i).Retain()
+	}
+	if m.size, err = measure(m.inputs); err != nil {
+		m.inputs.release()
+		return tensor.Tensor{}, err
 	}
 	return tensor.Scalar(tensor.VariantValue{Value: m}), nil
 }

@@ -27,8 +27,8 @@ func init() {
 		},
 		Kernels: byT(elementwise.Union(elementwise.Complexes(cheap, cmplx.Conj), kernel.Table{tensor.Variant: kernel.Stateless(conjVariants)})),
 	})
-	join := func(t tensor.DType, n kernel.New) kernel.Impl {
-		return kernel.Impl{Types: []kernel.Constraint{kernel.OfType("T", t)}, New: n}
+	join := func(in, out tensor.DType, n kernel.New) kernel.Impl {
+		return kernel.Impl{Types: []kernel.Constraint{kernel.OfType("T", in), kernel.OfType("Tout", out)}, New: n}
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -37,10 +37,10 @@ func init() {
 			Attrs: []string{"T: {float32, float64} = float32", "Tout: {complex64, complex128} = complex64"}, Shape: opdef.BroadcastShape,
 		},
 		Kernels: []kernel.Impl{
-			join(tensor.Float32, elementwise.Loops[float32, complex64]{
+			join(tensor.Float32, tensor.Complex64, elementwise.Loops[float32, complex64]{
 				Each: elementwise.Map2(func(x, y float32) complex64 { return complex(x, y) }), Cost: cheap,
 			}.Kernel()),
-			join(tensor.Float64, elementwise.Loops[float64, complex128]{
+			join(tensor.Float64, tensor.Complex128, elementwise.Loops[float64, complex128]{
 				Each: elementwise.Map2(func(x, y float64) complex128 { return complex(x, y) }), Cost: cheap,
 			}.Kernel()),
 		},

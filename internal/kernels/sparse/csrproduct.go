@@ -36,7 +36,9 @@ func init() {
 			In: []string{"input: variant"}, Out: []string{"output: variant"}, Attrs: []string{"conjugate: bool = false", "type: " + csrTypes},
 			Shape: func(c *opdef.ShapeContext) error {
 				s, err := csrShape(c, 0)
-				setCSR(c, c.Attrs.Type("type"), transposedShape(s, s.RankKnown()))
+				if err == nil {
+					setCSR(c, c.Attrs.Type("type"), transposedShape(s, s.RankKnown()))
+				}
 				return err
 			},
 		},

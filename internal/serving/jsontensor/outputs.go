@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/weft-ml/weft/internal/format/nested"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -157,8 +158,8 @@ func newWriter(name string, t tensor.Tensor) (*writer, error) {
 // textSize returns about the size of the text of a tensor, in bytes. It is doubled, for the slice
 // that grows with it.
 func textSize(t *tensor.Tensor) int64 {
-	const number = 12
-	size := int64(t.NumElements()) * number
+	const number, list = 12, 4
+	size := int64(t.NumElements())*number + nested.Lists(t.Shape())*list
 	if t.DType() == tensor.String {
 		for _, s := range tensor.Values[string](t) {
 			size += int64(len(s))

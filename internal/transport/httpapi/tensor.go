@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/weft-ml/weft/internal/format/nested"
 	"github.com/weft-ml/weft/internal/format/rawstrings"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
@@ -146,7 +147,7 @@ func encode(t *tensor.Tensor, form string, tail *[]byte) (*Tensor, error) {
 		out.Shape = &[]int64{}
 	}
 	if form == "" || form == formValues {
-		if !membudget.Take(int64(t.NumElements()) * 12) {
+		if !membudget.Take(int64(t.NumElements())*12 + nested.Lists(t.Shape())*6) {
 			return nil, tooLarge(t)
 		}
 		out.Values = appendValues(nil, t, t.Shape(), 0)
