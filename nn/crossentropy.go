@@ -86,7 +86,7 @@ func (l SparseCategoricalCrossentropy) Losses(s *op.Scope, labels, predictions o
 		return op.Output{}
 	}
 	if t := labels.DType().Base(); t != tensor.Int32 && t != tensor.Int64 {
-		labels = op.Cast(s, labels, tensor.Int64)
+		labels = classesOf(s, labels)
 	}
 	logits := predictions
 	if !l.FromLogits {
@@ -102,6 +102,17 @@ func (l SparseCategoricalCrossentropy) Losses(s *op.Scope, labels, predictions o
 	flat := reshape(s, logits, -1, int(shape.Dim(-1)))
 	losses, _ := op.SparseSoftmaxCrossEntropyWithLogits(s, flat, reshape(s, labels, -1))
 	return op.Reshape(s, losses, op.Shape(s, labels))
+}
+
+// classesOf converts labels that are not integers. A label with a fraction is an error of the step:
+// it is a measured number, and not the index of a class.
+func classesOf(s *op.Scope, labels op.Output) op.Output {
+	if labels.DType().Base().IsFloating() {
+		whole := op.All(s, op.Equal(s, op.Floor(s, labels), labels), op.Range(s, op.Const(s, int32(0)), op.Rank(s, labels), op.Const(s, int32(1))))
+		check := op.Assert(s, whole, []op.Output{op.Const(s, "the labels are numbers and not the indices of classes:"), labels})
+		s = s.WithControlDependencies(check)
+	}
+	return op.Cast(s, labels, tensor.Int64)
 }
 
 // fail records a build error of a loss or a model.

@@ -98,9 +98,11 @@ func TestModelErrors(t *testing.T) {
 		"attention":    {predictWith(t, &nn.MultiHeadAttention{NumHeads: 1, KeyDim: 1}, [][][]int32{{{1}}}), "nn: multi_head_attention: the input is of type int32, want float32; convert"},
 		"labels":       {fitLabels(t, []string{"a", "b"}), "the labels are strings; make them the indices of classes"},
 		"range":        {fitLabels(t, []int32{0, 2}), "labels must be at least 0 and less than the units of the last layer"},
+		"fractions":    {fitLabels(t, []float32{0, 0.5}), "the labels are numbers and not the indices of classes"},
 		"save":         {m.Save(t.Context(), t.TempDir()), "call train.Fit or Predict first"},
 		"save weights": {m.SaveWeights(filepath.Join(t.TempDir(), "w")), "the model has no weights"},
-		"load weights": {m.LoadWeights(filepath.Join(t.TempDir(), "w")), ""},
+		"load weights": {m.LoadWeights(filepath.Join(t.TempDir(), "w")), "there is no checkpoint with the prefix"},
+		"other model":  {predictLoaded(t, &nn.Dense{Units: 1}, x), "has no weights for dense_2/kernel; is it that of another model?"},
 		"two inputs":   {second(trained(t).Predict(t.Context(), x, x)), "the network has one input, and the data has 2"},
 		"other shape":  {second(trained(t).Predict(t.Context(), [][]float32{{1}})), "the weights of dense/kernel have shape [3,4], want [1,4]"},
 		"scalar":       {second(trained(t).Predict(t.Context(), float32(1))), "no dimension for the batch"},
@@ -120,6 +122,21 @@ func TestModelErrors(t *testing.T) {
 func predictWith(t *testing.T, l nn.Layer, x any) error {
 	t.Helper()
 	_, err := (&nn.Model{Network: nn.Sequential{l}}).Predict(t.Context(), x)
+	return err
+}
+
+// predictLoaded returns the error of a network with a further layer and the weights of one without.
+func predictLoaded(t *testing.T, further nn.Layer, x any) error {
+	t.Helper()
+	prefix := filepath.Join(t.TempDir(), "w")
+	if err := trained(t).SaveWeights(prefix); err != nil {
+		return err
+	}
+	m := &nn.Model{Network: append(network(), further)}
+	if err := m.LoadWeights(prefix); err != nil {
+		return err
+	}
+	_, err := m.Predict(t.Context(), x)
 	return err
 }
 

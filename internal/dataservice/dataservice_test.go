@@ -312,3 +312,32 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkerRefuses sends tasks to a worker that no dispatcher makes.
+func TestWorkerRefuses(t *testing.T) {
+	w, _ := newCluster(t, "").worker()
+	untyped := rangeGraph(0, 5, 1)
+	untyped.Node[3].Attr = nil
+	for i, test := range []struct {
+		name      string
+		graph     *pb.GraphDef
+		providers int64
+	}{
+		{"more split providers than sources", rangeGraph(0, 5, 1), 3},
+		{"split providers without number", rangeGraph(0, 5, 1), 1 << 62},
+		{"a range without types", untyped, 1},
+	} {
+		id := int64(1000 + i)
+		_, err := w.ProcessTask(t.Context(), &datapb.ProcessTaskRequest{Task: &datapb.TaskDef{
+			Dataset: &datapb.TaskDef_DatasetDef{DatasetDef: &datapb.DatasetDef{Graph: test.graph}}, TaskId: id, NumSplitProviders: test.providers,
+			ProcessingModeDef: &datapb.ProcessingModeDef{ShardingPolicy: datapb.ProcessingModeDef_DYNAMIC},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.GetElement(t.Context(), &datapb.GetElementRequest{TaskId: id})
+		if status.CodeOf(err) != status.InvalidArgument {
+			t.Errorf("%s: got %v", test.name, err)
+		}
+	}
+}

@@ -221,6 +221,10 @@ func runStack[T tensor.Elem, S scalar](ctx *kernel.Context, c *kernel.Constructi
 		return err
 	}
 	outs := membudget.Make[[]T](len(dims))
+	empty := true
+	for i := range n {
+		empty = empty && ctx.Input(i).NumElements() == 0
+	}
 	for i, d := range dims {
 		shape := append(append(tensor.Shape{}, batch...), d...)
 		out, err := ctx.Allocate(i, shape)
@@ -228,12 +232,16 @@ func runStack[T tensor.Elem, S scalar](ctx *kernel.Context, c *kernel.Constructi
 			return err
 		}
 		outs[i] = tensor.Values[T](out)
+		empty = empty && len(outs[i]) == 0
 	}
 	// Outputs that are not computed are scalars.
 	for i := len(dims); i < ctx.NumOutputs(); i++ {
 		if _, err := ctx.AllocateZeros(i, tensor.Shape{}); err != nil {
 			return err
 		}
+	}
+	if empty { // an empty matrix, or a stack of them, may have any number of rows
+		return nil
 	}
 	return each(ctx, int(batch.NumElements()), sizes, func(i int) error {
 		in := membudget.Make[matrix[S]](len(sizes))

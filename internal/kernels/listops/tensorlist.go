@@ -109,19 +109,29 @@ func (l *List) elemShape(ctx *kernel.Context, i int) (tensor.PartialShape, error
 }
 
 // ZerosLike returns a list with zeros in place of the elements.
-func (l *List) ZerosLike() (any, error) {
+func (l *List) ZerosLike() (any, error) { return zeroLists{}.of(l) }
+
+// zeroLists has the results for lists that were visited. Lists of lists may share elements, so that
+// there are many more ways to a list than lists.
+type zeroLists map[*List]*List
+
+func (z zeroLists) of(l *List) (*List, error) {
+	if out := z[l]; out != nil {
+		return out, nil
+	}
 	out := &List{dtype: l.dtype, elem: l.elem, limit: -1, items: l.items}
 	for i, t := range l.items.all() {
-		zero, err := zeroLike(t)
+		zero, err := z.like(t)
 		if err != nil {
 			return nil, err
 		}
 		out.items = out.items.set(i, &zero)
 	}
+	z[l] = out
 	return out, nil
 }
 
-func zeroLike(t *tensor.Tensor) (tensor.Tensor, error) {
+func (z zeroLists) like(t *tensor.Tensor) (tensor.Tensor, error) {
 	zero, err := tensor.Zeros(t.DType(), t.Shape())
 	if err != nil || t.DType() != tensor.Variant {
 		return zero, err
@@ -129,7 +139,7 @@ func zeroLike(t *tensor.Tensor) (tensor.Tensor, error) {
 	from, to := tensor.Values[tensor.VariantValue](t), tensor.Values[tensor.VariantValue](&zero)
 	for i, v := range from {
 		if l := asList(v); l != nil {
-			if to[i].Value, err = l.ZerosLike(); err != nil {
+			if to[i].Value, err = z.of(l); err != nil {
 				return zero, err
 			}
 		}
@@ -143,6 +153,16 @@ func (l *List) AddVariant(other any) (any, error) {
 	m, ok := other.(*List)
 	if !ok {
 		return nil, status.InvalidArgumentf("Trying to add a list of tensors and a %T", other)
+	}
+	return sumLists{}.of(l, m)
+}
+
+// sumLists has the sums of lists that were visited, see zeroLists.
+type sumLists map[[2]*List]*List
+
+func (s sumLists) of(l, m *List) (*List, error) {
+	if out := s[[2]*List{l, m}]; out != nil {
+		return out, nil
 	}
 	if l.dtype != m.dtype {
 		return nil, status.InvalidArgumentf(
@@ -162,16 +182,17 @@ func (l *List) AddVariant(other any) (any, error) {
 		sum := t
 		if old := l.items.get(i); old != nil {
 			var err error
-			if sum, err = add(old, t); err != nil {
+			if sum, err = s.add(old, t); err != nil {
 				return nil, err
 			}
 		}
 		out.items = out.items.set(i, sum)
 	}
+	s[[2]*List{l, m}] = out
 	return out, nil
 }
 
-func add(a, b *tensor.Tensor) (*tensor.Tensor, error) {
+func (s sumLists) add(a, b *tensor.Tensor) (*tensor.Tensor, error) {
 	if !a.Shape().Equal(b.Shape()) {
 		return nil, status.InvalidArgumentf("Trying to add elements of lists of shapes %v and %v", a.Shape(), b.Shape())
 	}
@@ -189,7 +210,11 @@ func add(a, b *tensor.Tensor) (*tensor.Tensor, error) {
 			if l == nil {
 				return nil, status.InvalidArgumentf("Trying to add variants that are not lists")
 			}
-			if values[i].Value, err = l.AddVariant(others[i].Value); err != nil {
+			m := asList(others[i])
+			if m == nil {
+				return nil, status.InvalidArgumentf("Trying to add a list of tensors and a %T", others[i].Value)
+			}
+			if values[i].Value, err = s.of(l, m); err != nil {
 				return nil, err
 			}
 		}

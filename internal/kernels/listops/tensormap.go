@@ -121,7 +121,7 @@ func (m *Map) AddVariant(other any) (any, error) {
 		value := &p.value
 		have, err := m.get(&p.key)
 		if err == nil && have != nil {
-			value, err = add(value, &have.value)
+			value, err = sumLists{}.add(value, &have.value)
 		}
 		if err == nil {
 			out, err = out.with(&p.key, value)

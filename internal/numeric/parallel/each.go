@@ -13,15 +13,27 @@ import (
 func Each(ctx context.Context, n, grain int, f func(i int) error) error {
 	e := &each{ctx: ctx, f: f}
 	e.end.Store(int64(n))
-	Run(n, grain, e)
+	for e.first < n && e.err == nil {
+		part := n - e.first
+		if grain < part/maxBlocks {
+			part = grain * maxBlocks
+		}
+		Run(part, grain, e)
+		e.first += part
+	}
 	return e.err
 }
 
+// maxBlocks is the number of blocks that run as one loop. A loop goes over all its blocks, also
+// after a failure: a stack of 2^60 empty matrices has more of them than can be counted.
+const maxBlocks = 1 << 16
+
 // each is the body of Each.
 type each struct {
-	ctx context.Context
-	f   func(i int) error
-	end atomic.Int64 // the smallest number that has failed
+	first int // number of the first call of the loop that runs
+	ctx   context.Context
+	f     func(i int) error
+	end   atomic.Int64 // the smallest number that has failed
 
 	mu  sync.Mutex
 	err error // guarded by mu until all blocks have ended; of the number end
@@ -32,6 +44,11 @@ const checked = 1 << 10
 
 // Range implements [Body].
 func (e *each) Range(lo, hi int) {
+	lo, hi = e.first+lo, e.first+hi
+	if err := e.ctx.Err(); err != nil {
+		e.fail(lo, err)
+		return
+	}
 	for i := lo; i < hi && int64(i) < e.end.Load(); i++ {
 		err := e.f(i)
 		if err == nil && (i-lo)%checked == checked-1 {

@@ -43,3 +43,17 @@ func TestEachEndsWithItsContext(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestEachEndsSoon checks that a failure ends a loop of more blocks than can be counted.
+func TestEachEndsSoon(t *testing.T) {
+	failure := errors.New("failure")
+	err := Each(t.Context(), 1<<60, 1, func(i int) error {
+		if i == 3*maxBlocks {
+			return failure
+		}
+		return nil
+	})
+	if !errors.Is(err, failure) {
+		t.Error(err)
+	}
+}

@@ -109,8 +109,9 @@ func EncodeElements(t *tensor.Tensor) ([]byte, error) {
 			return HandleToProto(h), nil
 		})
 	case tensor.Variant:
+		var w writer
 		return marshalEach(tensor.Values[tensor.VariantValue](t), func(v tensor.VariantValue) (proto.Message, error) {
-			return variantToProto(v)
+			return w.variant(v)
 		})
 	default:
 		return t.Bytes(), nil

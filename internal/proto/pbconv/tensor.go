@@ -54,7 +54,9 @@ func dtypeOf(p pb.DataType) (tensor.DType, bool) {
 // TensorToProto returns the message of a tensor for files and graphs. Strings, handles and variants
 // are in the fields for their types, which every reader of such files supports. All other elements
 // are in tensor_content and share the memory of the tensor.
-func TensorToProto(t *tensor.Tensor) (*pb.TensorProto, error) {
+func TensorToProto(t *tensor.Tensor) (*pb.TensorProto, error) { return new(writer).tensor(t) }
+
+func (w *writer) tensor(t *tensor.Tensor) (*pb.TensorProto, error) {
 	p, err := header(t)
 	if err != nil {
 		return nil, err
@@ -72,7 +74,7 @@ func TensorToProto(t *tensor.Tensor) (*pb.TensorProto, error) {
 		}
 	case tensor.Variant:
 		for _, v := range tensor.Values[tensor.VariantValue](t) {
-			q, err := variantToProto(v)
+			q, err := w.variant(v)
 			if err != nil {
 				return nil, err
 			}

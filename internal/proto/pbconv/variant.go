@@ -46,14 +46,29 @@ func (r *reader) variant(p *pb.VariantTensorDataProto) (tensor.EncodedVariant, e
 	return v, nil
 }
 
-func variantToProto(v tensor.VariantValue) (*pb.VariantTensorDataProto, error) {
+// maxNested bounds the variants within those of a tensor that is encoded. Lists of lists may share
+// elements, so that a few lists make an encoded form without end.
+const maxNested = 1 << 18
+
+// writer counts the variants that were encoded within others.
+type writer struct{ depth, nested int }
+
+func (w *writer) variant(v tensor.VariantValue) (*pb.VariantTensorDataProto, error) {
+	if w.depth > 0 {
+		w.nested++
+	}
+	if w.nested > maxNested {
+		return nil, status.ResourceExhaustedf("a value with more than %d variants in it cannot be encoded", maxNested)
+	}
+	w.depth++
+	defer func() { w.depth-- }()
 	enc, err := v.Encode()
 	if err != nil {
 		return nil, err
 	}
 	p := &pb.VariantTensorDataProto{TypeName: enc.TypeName, Metadata: enc.Metadata}
 	for i := range enc.Tensors {
-		t, err := TensorToProto(&enc.Tensors[i])
+		t, err := w.tensor(&enc.Tensors[i])
 		if err != nil {
 			return nil, status.Errorf(status.CodeOf(err), "variant of type '%s', tensor %d: %w", enc.TypeName, i, err)
 		}

@@ -32,6 +32,24 @@ func TestInLibrary(t *testing.T) {
 	}
 }
 
+// TestFindIn checks that there is no line for a call whose caller adds it, and for servers.
+func TestFindIn(t *testing.T) {
+	if got := FindIn(t.Context()); !strings.HasPrefix(got, "callsite_test.go:") {
+		t.Errorf("got %q, want a line of this file", got)
+	}
+	ctx, line := Begin(t.Context())
+	if got := FindIn(ctx); got != "" || !strings.HasPrefix(line, "callsite_test.go:") {
+		t.Errorf("got %q, and %q from Begin", got, line)
+	}
+	for function, want := range map[string]bool{
+		module + "/internal/dataservice.(*runningTask).take": true, module + "/cmd/weft.main": true, module + "/examples/hello.main": false, "main.main": false,
+	} {
+		if got := isServer(runtime.Frame{Function: function, File: "x.go"}); got != want {
+			t.Errorf("%s: got %t, want %t", function, got, want)
+		}
+	}
+}
+
 // TestLibraryExists fails when a listed package was moved or removed: errors would then name a line
 // of the library instead of one of the program.
 func TestLibraryExists(t *testing.T) {

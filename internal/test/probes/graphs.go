@@ -142,12 +142,35 @@ var graphProbes = []probe{
 		}
 		return c.timed(10*time.Second, b.String()+"y = Identity(b3000)\n")
 	}},
+	{name: "dataset-shared", codes: malformed, run: func(c *client) error {
+		return c.timed(5*time.Second, sharedDatasets()+"y = DatasetCardinality(d45)\n")
+	}},
 	{name: "queue-waits", codes: []status.Code{status.DeadlineExceeded}, run: func(c *client) error {
 		return c.timed(2*time.Second, "q = FIFOQueueV2() component_types=[float] container=\"probe\"\ny = QueueDequeueV2(q) component_types=[float]\n")
 	}},
 	{name: "merge-alone", codes: append(malformed, status.DeadlineExceeded), mayPass: true, run: func(c *client) error {
 		return c.timed(2*time.Second, "a = Const() value=float[]{1}\nm = Merge(a, a)\ny = NextIteration(m)\n")
 	}},
+}
+
+// sharedDatasets is text for datasets that each are the one before twice.
+func sharedDatasets() string {
+	var b strings.Builder
+	b.WriteString(hidden("n", "int64[]{3}", "[]") + hidden("o", "int64[]{1}", "[]") + "d0 = RangeDataset(o, n, o) output_types=[int64] output_shapes=[[]]\n")
+	for i := range 45 {
+		fmt.Fprintf(&b, "d%d = ConcatenateDataset(d%d, d%d) output_types=[int64] output_shapes=[[]]\n", i+1, i, i)
+	}
+	return b.String()
+}
+
+// sharedLists is text for lists that each have the one before twice.
+func sharedLists() string {
+	var b strings.Builder
+	b.WriteString("s = Const() value=int32[]{-1}\nm = Const() value=int32[]{-1}\nl0 = EmptyTensorList(s, m) element_dtype=variant\n")
+	for i := range 40 {
+		fmt.Fprintf(&b, "h%d = TensorListPushBack(l0, l%d) element_dtype=variant\nl%d = TensorListPushBack(h%d, l%d) element_dtype=variant\n", i, i, i+1, i, i)
+	}
+	return b.String()
 }
 
 // timed is once with a time-out of the step.
@@ -197,6 +220,14 @@ var kernelProbes = []probe{
 	allowedProbe("list-reserve", hidden("s", "int32[]{-1}", "[]")+hidden("n", "int32[]{2147483647}", "[]")+"y = TensorListReserve(s, n) element_dtype=float\n"),
 	kernelProbe("decode-raw", doubledTo(28)+"d = DecodeRaw(s28) out_type=uint8\ne = Cast(d) SrcT=uint8 DstT=double\nf = Cast(d) SrcT=uint8 DstT=complex128\ny = Identity(f, ^e)\n"),
 	kernelProbe("eye-negative", hidden("n", "int32[1]{-1}", "[1]")+hidden("v", "float[]{1}", "[]")+"y = Fill(n, v)\n"),
+	// one matrix of 2^62 rows without columns
+	allowedProbe("empty-matrix", hidden("n", "int64[2]{4611686018427387904, 0}", "[2]")+hidden("v", "double[]{1}", "[]")+"m = Fill(n, v)\ny = BatchSvd(m)\n"),
+	allowedProbe("list-shared", sharedLists()+"y = ZerosLike(l40) T=variant\n"),
+	kernelProbe("list-shared-text", sharedLists()+"y = SerializeTensor(l40) T=variant\n"),
+	{name: "map-defun", args: []string{"--memory-limit=256MiB"}, run: func(c *client) error {
+		return c.once("func Same(x: int8) -> (y: int8) {\n  z = Identity(x) T=int8\n  return y=z:output:0\n}\n" + fill("int8[]{1}", 1<<20, "e") +
+			"y = MapDefun(e) f=@Same Targuments=[int8] Tcaptured=[] output_types=[int8] output_shapes=[[]]\n")
+	}},
 	{name: "step-memory", args: []string{"--max-step-memory=64MiB"}, text: "--max-step-memory", run: func(c *client) error {
 		return c.once(fill("float[]{1}", 1<<26, "e") + "y = Neg(e)\n")
 	}},
