@@ -67,15 +67,14 @@ func (r *remoteSession) lend(t tensor.Tensor) (tensor.Tensor, error) {
 // nodes it adds the line of the program, and to some common mistakes what to do.
 func (s *Session) explain(ctx context.Context, err error) error {
 	if s.ctx.Err() != nil && status.CodeOf(err) == status.Aborted {
-		return closedError()
+		return closedError(ctx)
 	}
 	text := err.Error()
-	hint := hintFor(text)
-	if hint == "" && strings.Contains(text, "{{node ") {
-		return status.Errorf(status.CodeOf(err), "%s%w", callsite.FindIn(ctx), err)
-	}
-	if hint != "" {
+	if hint := hintFor(text); hint != "" {
 		return status.Errorf(status.CodeOf(err), "%s%w\n%s", callsite.FindIn(ctx), err, hint)
+	}
+	if strings.Contains(text, "{{node ") {
+		return status.Errorf(status.CodeOf(err), "%s%w", callsite.FindIn(ctx), err)
 	}
 	return err
 }

@@ -70,7 +70,9 @@ func NewSession(target string, g *graph.Graph, opts ...SessionOption) (*Session,
 var errClosed = status.FailedPreconditionf("Session has been closed.")
 
 // closedError returns errClosed with the line of the program that uses the session.
-func closedError() error { return status.FailedPreconditionf("%s%w", callsite.Find(), errClosed) }
+func closedError(ctx context.Context) error {
+	return status.FailedPreconditionf("%s%w", callsite.FindIn(ctx), errClosed)
+}
 
 // ready returns the session on the master, after the whole graph has been sent there.
 func (s *Session) ready(ctx context.Context) (*remoteSession, error) {
@@ -83,10 +85,10 @@ func (s *Session) ready(ctx context.Context) (*remoteSession, error) {
 	case <-ctx.Done():
 		return nil, status.FromContext(ctx, "waiting for another call to start the session")
 	case <-s.ctx.Done():
-		return nil, closedError()
+		return nil, closedError(ctx)
 	}
 	if s.ctx.Err() != nil {
-		return nil, closedError()
+		return nil, closedError(ctx)
 	}
 	r := s.remote.Load()
 	if r != nil && s.isCurrent(r) {

@@ -1,10 +1,6 @@
 package cases
 
-import (
-	"encoding/binary"
-
-	"github.com/weft-ml/weft/internal/gpu/driver"
-)
+import "github.com/weft-ml/weft/internal/gpu/driver"
 
 // Axis is the structure of the same name in image.cl.
 type Axis struct {
@@ -14,13 +10,7 @@ type Axis struct {
 }
 
 // Struct returns the argument of a kernel.
-func (a Axis) Struct() driver.Struct {
-	b, err := binary.Append(nil, binary.NativeEndian, a)
-	if err != nil {
-		panic(err) // the structure has fixed size
-	}
-	return b
-}
+func (a Axis) Struct() driver.Struct { return driver.StructOf(a) }
 
 // resizings are pairs of rows and columns: larger, smaller and equal, with and without centers.
 var resizings = map[string][2]Axis{

@@ -1,10 +1,6 @@
 package cases
 
-import (
-	"encoding/binary"
-
-	"github.com/weft-ml/weft/internal/gpu/driver"
-)
+import "github.com/weft-ml/weft/internal/gpu/driver"
 
 // Window is the structure of the same name in conv.cl.
 type Window struct {
@@ -14,14 +10,7 @@ type Window struct {
 }
 
 // Struct returns the argument of a kernel.
-func (w *Window) Struct() driver.Struct {
-	b := make(driver.Struct, 0, 88)
-	b, err := binary.Append(b, binary.NativeEndian, w)
-	if err != nil {
-		panic(err) // the structure has fixed size
-	}
-	return b
-}
+func (w *Window) Struct() driver.Struct { return driver.StructOf(w) }
 
 func volume(v [3]int32) int64 { return int64(v[0]) * int64(v[1]) * int64(v[2]) }
 

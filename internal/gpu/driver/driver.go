@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -86,6 +87,16 @@ type Mem struct {
 
 // Slice returns the piece of m that begins at off and has size bytes.
 func (m Mem) Slice(off, size int) Mem { return Mem{m.Base, m.Off + off, size} }
+
+// StructOf returns the argument for a value of a structure that has the fields of the C structure,
+// all of fixed size and without gaps.
+func StructOf(v any) Struct {
+	b, err := binary.Append(nil, binary.NativeEndian, v)
+	if err != nil {
+		panic(err) // a type without a fixed size
+	}
+	return b
+}
 
 // Struct is an argument of a kernel that is passed by value, as a C structure of these bytes. Its
 // length is a multiple of 8, and the fields are aligned as in C.

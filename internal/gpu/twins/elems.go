@@ -30,19 +30,13 @@ func init() {
 	topKeys(f16)
 	topKeys(bf16)
 	topKeys(f32)
-	topKeys(plain[int8]("i8", math.MinInt8, math.MaxInt8))
-	topKeys(plain[int16]("i16", math.MinInt16, math.MaxInt16))
-	topKeys(plain[int32]("i32", math.MinInt32, math.MaxInt32))
-	topKeys(plain[uint8]("u8", 0, math.MaxUint8))
-	topKeys(plain[uint16]("u16", 0, math.MaxUint16))
-	topKeys(plain[uint32]("u32", 0, math.MaxUint32))
-	reals(plain[int8]("i8", math.MinInt8, math.MaxInt8))
-	reals(plain[int16]("i16", math.MinInt16, math.MaxInt16))
-	reals(plain[int32]("i32", math.MinInt32, math.MaxInt32))
+	integers(plain[int8]("i8", math.MinInt8, math.MaxInt8))
+	integers(plain[int16]("i16", math.MinInt16, math.MaxInt16))
+	integers(plain[int32]("i32", math.MinInt32, math.MaxInt32))
 	reals(plain[int64]("i64", math.MinInt64, math.MaxInt64))
-	reals(plain[uint8]("u8", 0, math.MaxUint8))
-	reals(plain[uint16]("u16", 0, math.MaxUint16))
-	reals(plain[uint32]("u32", 0, math.MaxUint32))
+	integers(plain[uint8]("u8", 0, math.MaxUint8))
+	integers(plain[uint16]("u16", 0, math.MaxUint16))
+	integers(plain[uint32]("u32", 0, math.MaxUint32))
 	reals(plain[uint64]("u64", 0, math.MaxUint64))
 	booleans(plain[uint8]("b8", 0, 1))
 }
@@ -64,6 +58,12 @@ func floats[S number](e elem[S, float64]) {
 	convolutions(e)
 	images(e)
 	normalizations(e)
+}
+
+// integers registers the kernels for an integer type of at most 32 bits.
+func integers[T number](e elem[T, T]) {
+	reals(e)
+	topKeys(e)
 }
 
 // reals registers the kernels for a real type.

@@ -1,8 +1,6 @@
 package imageops
 
 import (
-	"encoding/binary"
-
 	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/gpu/driver"
 	gpusource "github.com/weft-ml/weft/internal/gpu/source"
@@ -21,11 +19,7 @@ func (a axis) arg() driver.Struct {
 	if a.centers {
 		g.Centers = 1
 	}
-	b, err := binary.Append(nil, binary.NativeEndian, g)
-	if err != nil {
-		panic(err) // the structure has fixed size
-	}
-	return b
+	return driver.StructOf(g)
 }
 
 // bilinearOnDevice queues ResizeBilinear.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/opkit/guard"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -80,24 +81,10 @@ func (r *Reader) use(ctx context.Context, done func(error), f func() error) {
 			done(status.FromContext(ctx, r.name))
 			return
 		}
-		err := r.guarded(f)
+		err := guard.Call(r.name, f)
 		r.turn <- struct{}{}
 		done(err)
 	}()
-}
-
-// guarded converts a panic, which nothing else on this goroutine recovers, to an error.
-func (r *Reader) guarded(f func() error) (err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case *membudget.Exceeded:
-			err = status.ResourceExhaustedf("OOM when allocating %d bytes for %s", p.Bytes, r.name)
-		default:
-			err = status.Internalf("%s panicked: %v", r.name, p)
-		}
-	}()
-	return f()
 }
 
 // read returns up to n records: the rest of the open file, or the first records of the next file

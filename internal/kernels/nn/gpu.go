@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/weft-ml/weft/internal/gpu/device"
@@ -21,13 +20,7 @@ type gpuWindow struct {
 	NCHW, Multiplier                  int32
 }
 
-func (w *gpuWindow) arg() driver.Struct {
-	b, err := binary.Append(nil, binary.NativeEndian, w)
-	if err != nil {
-		panic(err) // the structure has fixed size
-	}
-	return b
-}
+func (w *gpuWindow) arg() driver.Struct { return driver.StructOf(w) }
 
 // windowOf returns the window of a convolution.
 func windowOf(v *volume) gpuWindow {
@@ -123,11 +116,6 @@ func (p *pooling) maxGradOnDevice(d *device.Device, g *grid, out, in, grad *tens
 	return p.poolOnDevice(d, poolName("max", out, "_grad"), g, out, &at, grad)
 }
 
-// maxGradGradOnDevice queues the second-order gradient of a maximum.
-func (p *pooling) maxGradGradOnDevice(d *device.Device, g *grid, out, in, pooled, grad *tensor.Tensor) error {
-	return p.poolOnDevice(d, poolName("max", out, "_pick"), g, out, in, pooled, grad)
-}
-
 // onDevice queues a maximum and its positions.
 func (p *argmaxPooling) onDevice(d *device.Device, g *grid, out, argmax, in *tensor.Tensor) error {
 	w, n, withBatch := p.gpuWindow(g), int64(out.NumElements()), int32(0)
@@ -169,10 +157,8 @@ func poolName(kind string, t *tensor.Tensor, form string) string {
 
 // topKOnDevice queues a search for the k largest elements of rows: it sorts them all.
 func topKOnDevice(d *device.Device, values, indices, in *tensor.Tensor, k int64) error {
-	n, padded := int64(in.Dim(in.Rank()-1)), int64(2)
-	for padded < n {
-		padded *= 2
-	}
+	n := int64(in.Dim(in.Rank() - 1))
+	padded := gatherscatter.SortedLen(n)
 	rows, name := int64(in.NumElements())/n, "topkeys_"+source.TypeName(in.DType())
 	keys, err := d.Alloc(tensor.Uint64, tensor.Shape{rows, padded})
 	if err != nil {

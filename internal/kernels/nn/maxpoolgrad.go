@@ -221,7 +221,7 @@ func runPoolGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, shape tensor.Sh
 		if ofOutput {
 			return p.maxGradOnDevice(d, &g, out, in, grad)
 		}
-		return p.maxGradGradOnDevice(d, &g, out, in, pooled, grad)
+		return p.poolOnDevice(d, poolName("max", out, "_pick"), &g, out, in, pooled, grad)
 	}
 	var vals [3][]T
 	for i, t := range []*tensor.Tensor{in, pooled, grad} {

@@ -118,10 +118,8 @@ const block = 1024
 // Sort returns the sorted list of indices that kernels of a device take: for each index the index
 // itself, or limit if it is out of range, in the upper half, and its position in the lower half.
 func Sort(d *device.Device, indices *tensor.Tensor, limit int64) (tensor.Tensor, error) {
-	n, padded := int64(indices.NumElements()), int64(2)
-	for padded < n {
-		padded *= 2
-	}
+	n := int64(indices.NumElements())
+	padded := SortedLen(n)
 	keys, err := d.Alloc(tensor.Uint64, tensor.Shape{padded})
 	if err != nil {
 		return keys, err
@@ -138,6 +136,15 @@ func sortKeys(d *device.Device, keys, indices *tensor.Tensor, n, padded, limit i
 		return err
 	}
 	return SortRows(d, keys, padded, padded)
+}
+
+// SortedLen returns the number of keys that a row of n is padded to: a power of two.
+func SortedLen(n int64) int64 {
+	padded := int64(2)
+	for padded < n {
+		padded *= 2
+	}
+	return padded
 }
 
 // SortRows sorts each row of n keys of 64 bits that all differ. n and the length of a row are

@@ -19,7 +19,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/opkit/guard"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -203,19 +203,14 @@ func (q *Queue) advance(over []*waiter) (_ []*waiter, progress bool) {
 // attempt calls Try. A panic ends the operation with an error, because the goroutine that happens
 // to try it may belong to another step.
 func (w *waiter) attempt() (outcome Outcome, err error) {
-	defer func() {
-		switch v := recover().(type) {
-		case nil:
-		case *membudget.Exceeded:
-			err = status.ResourceExhaustedf("OOM when allocating %d bytes for a queued operation", v.Bytes)
-		default:
-			err = status.Internalf("panic in a queued operation: %v", v)
-		}
-		if err != nil {
-			outcome = Complete
-		}
-	}()
-	return w.Try()
+	err = guard.Call("a queued operation", func() (err error) {
+		outcome, err = w.Try()
+		return err
+	})
+	if err != nil {
+		outcome = Complete
+	}
+	return outcome, err
 }
 
 // finish calls Done of operations that have left the monitor.

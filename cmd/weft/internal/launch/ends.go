@@ -21,8 +21,13 @@ func (s *supervisor) processEnded(e exit) {
 		return
 	}
 	if code == 0 && !p.server {
-		s.say("%s has succeeded%s", p.name(), s.others())
-		s.endIfDone()
+		left := s.unfinished()
+		if len(left) == 0 {
+			s.say("%s has succeeded", p.name())
+			s.drain()
+			return
+		}
+		s.say("%s has succeeded; waiting for %s", p.name(), strings.Join(left, ", "))
 		return
 	}
 	s.fail(p, code, e.at, tail)
@@ -41,28 +46,16 @@ func (s *supervisor) fail(p *process, code int, at time.Time, tail []string) {
 	s.failures = append(s.failures, failure{name: p.name(), status: code, at: at, tail: tail})
 }
 
-// endIfDone ends the rest of the cluster when all programs of workers and the chief have succeeded.
-func (s *supervisor) endIfDone() {
-	for _, p := range s.programs {
-		if p.task.Job != psJob && (p.running || slices.Contains(s.restart, p)) {
-			return
-		}
-	}
-	s.drain()
-}
-
-// others names the programs whose end the cluster still waits for.
-func (s *supervisor) others() string {
+// unfinished names the programs of workers and the chief that have not succeeded. The rest of the
+// cluster ends when there are none.
+func (s *supervisor) unfinished() []string {
 	var names []string
 	for _, p := range s.programs {
-		if p.task.Job != psJob && p.running {
+		if p.task.Job != psJob && (p.running || slices.Contains(s.restart, p)) {
 			names = append(names, p.name())
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return "; waiting for " + strings.Join(names, ", ")
+	return names
 }
 
 // psJob is the job of parameter servers, whose programs run until the others have ended.
