@@ -95,6 +95,11 @@ gpu: build-gpu $(if $(and $(OPENCL_LIBRARY),$(POCL_ICD)),,pocl) ## Test GPU devi
 	CGO_ENABLED=0 $(POCL) WEFT_TEST_TYPES=$(TYPES) $(GO) test -tags gpu -timeout $(TIMEOUT) $(GPU_PACKAGES)
 	CGO_ENABLED=0 $(POCL) WEFT_TEST_GPU=opencl $(GO) test -tags gpu -timeout $(TIMEOUT) ./internal/test/gputest
 
+# POCL's devices have the memory of the machine. A part of it makes a full device quick to test.
+.PHONY: gpu-tensorflow
+gpu-tensorflow: build build-gpu $(if $(and $(OPENCL_LIBRARY),$(POCL_ICD)),,pocl) $(VENV_READY) ## Test GPU devices with programs of a real TensorFlow: OpenCL on the CPU (POCL)
+	$(POCL) WEFT_INTEROP_GPU="--gpu=opencl --gpu-memory-fraction=0.1" $(VENV)/bin/python -m interop -k Gpus
+
 .PHONY: pocl
 pocl: ## Install POCL, an OpenCL for CPUs (Debian, Ubuntu)
 	apt-get update -qq

@@ -19,9 +19,11 @@ WEFT = (
     f"{shlex.quote(BINARY)} server --cluster-spec={{cluster_spec}} --job-name={{job}}"
     " --task-index={task} --cpu-devices={cpu_devices}"
 )
-# The program with GPU devices, with two in software.
+# The program with two GPU devices, which are in software unless the flags of WEFT_INTEROP_GPU say
+# otherwise.
 BINARY_GPU = os.environ.get("WEFT_GPU_BINARY") or str(ROOT / "bin" / "weft-gpu")
-WEFT_GPU = WEFT.replace(shlex.quote(BINARY), shlex.quote(BINARY_GPU), 1) + " --gpu=host:2"
+GPU_FLAGS = os.environ.get("WEFT_INTEROP_GPU") or "--gpu=host:2"
+WEFT_GPU = WEFT.replace(shlex.quote(BINARY), shlex.quote(BINARY_GPU), 1) + " " + GPU_FLAGS
 TENSORFLOW = "tf"
 
 CONNECT_INTERVAL = 0.002  # seconds between attempts to connect to a new task

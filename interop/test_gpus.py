@@ -1,4 +1,4 @@
-"""GPU devices of workers, in software, whose results must be those of a session in this process."""
+"""GPU devices of workers, whose results must be those of a session in this process."""
 
 import json
 import subprocess
