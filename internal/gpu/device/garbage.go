@@ -17,7 +17,7 @@ import (
 // whose lists have gigabytes there would not collect for a long time. So the garbage collector runs
 // after lists have taken an eighth of the memory, and when an allocation finds none.
 type garbage struct {
-	held       atomic.Int64 // bytes that lists have taken since the last collection that they caused
+	held       atomic.Int64 // bytes that lists have taken since they caused a collection
 	used       atomic.Bool  // there has been a list
 	collecting atomic.Bool
 	next       atomic.Int64 // time before which a failed allocation does not collect, Unix ns

@@ -22,7 +22,8 @@ type Holder interface {
 	MovedTo(d *Device, moved func(*tensor.Tensor) *tensor.Tensor) any
 }
 
-// holdsElsewhere reports whether a variant tensor has a value whose tensors are elsewhere than on d.
+// holdsElsewhere reports whether a variant tensor has a value whose tensors are elsewhere than on
+// d.
 func holdsElsewhere(t *tensor.Tensor, d *Device) bool {
 	for _, v := range tensor.Values[tensor.VariantValue](t) {
 		if h, ok := v.Value.(Holder); ok && !h.IsOn(d) {
