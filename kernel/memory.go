@@ -35,8 +35,11 @@ func (c *Context) Scratch(dtype tensor.DType, shape tensor.Shape) (tensor.Tensor
 	return tensor.Alloc(dtype, shape)
 }
 
-// allocatesOnGPU reports whether output i is allocated in the memory of a GPU.
-func (c *Context) allocatesOnGPU(i int) bool { return c.gpu != nil && !c.isHostOutput(i) }
+// allocatesOnGPU reports whether output i is allocated in the memory of a GPU. Strings, handles and
+// variants never are.
+func (c *Context) allocatesOnGPU(i int) bool {
+	return c.gpu != nil && !c.isHostOutput(i) && c.OutputType(i).Size() > 0
+}
 
 func (c *Context) isHostOutput(i int) bool { return c.hostOuts != nil && c.hostOuts[i] }
 

@@ -64,6 +64,8 @@ var tolerances = map[string]float64{
 	"cosh": 4, "tanh": 5, "asinh": 4, "acosh": 4, "atanh": 5, "erf": 16, "erfc": 16, "lgamma": 16, "sigmoid": 4, "elu": 4, "selu": 4,
 	"softplus": 4, "pow": 16, "atan2": 6, "xlogy": 4, "xlog1py": 4, "softplusgrad": 4, "abs_c": 4, "angle": 6, "div_c": 4, "inv_c": 4,
 	"divnonan_c": 4, "sqrtgrad": 2, "rsqrtgrad": 4, "invgrad": 2, "tanhgrad": 4, "sigmoidgrad": 4, "elugrad": 2, "selugrad": 2,
+	"digamma": 64, "besseli0": 16, "besseli0e": 16, "besseli1": 16, "besseli1e": 16, "besselk0": 64, "besselk0e": 64, "besselk1": 64,
+	"besselk1e": 64, "dawsn": 64, "erfinv": 16, "expint": 64, "ndtri": 16, "polygamma": 64, "zeta": 64,
 	"softsigngrad": 2, "mul_c": 2, "mulnonan_c": 2, "square_c": 2, "squareddifference_c": 4, "xdivy": 0, "squareddifference": 0,
 }
 
@@ -89,12 +91,21 @@ func (m *maker) tolerance() float64 {
 func (m *maker) domain(operand int) func(i int) float64 {
 	normal := func(int) float64 { return 3 * m.r.NormFloat64() }
 	switch m.program.Name {
-	case "sqrt", "rsqrt", "log":
+	case "sqrt", "rsqrt", "log", "besselk0", "besselk0e", "besselk1", "besselk1e", "expint":
 		return func(int) float64 { return math.Exp(4 * m.r.NormFloat64()) }
 	case "log1p":
 		return func(int) float64 { return math.Exp(4*m.r.NormFloat64()) - 0.9 }
-	case "asin", "acos", "atanh":
+	case "asin", "acos", "atanh", "erfinv":
 		return func(int) float64 { return 2*m.r.Float64() - 1 }
+	case "ndtri": // not where the result is close to 0
+		return func(i int) float64 { return 0.48*m.r.Float64() + float64(i%2)*0.52 }
+	case "digamma", "zeta": // away from the zero, and from the pole at 1
+		return func(int) float64 { return 2.5 + math.Abs(4*m.r.NormFloat64()) }
+	case "polygamma":
+		if operand == 0 {
+			return func(int) float64 { return float64(m.r.IntN(5)) }
+		}
+		return func(int) float64 { return 2.5 + math.Abs(4*m.r.NormFloat64()) }
 	case "acosh":
 		return func(int) float64 { return 1 + math.Exp(2*m.r.NormFloat64()) }
 	case "lgamma": // away from the zeros at 1 and 2

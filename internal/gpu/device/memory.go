@@ -23,6 +23,7 @@ type memory struct {
 	pool   *pool.Pool
 	shadow *shadow.Range
 
+	garbage garbage
 	regions atomic.Pointer[[]region] // in order of start; changed by the pool with its lock held
 	live    atomic.Int64             // pieces that tensors hold
 	closed  atomic.Bool
@@ -162,7 +163,7 @@ func (d *Device) Alloc(dtype tensor.DType, shape tensor.Shape) (tensor.Tensor, e
 // AllocIn is Alloc with a context that ends the wait for memory that others free, and with the name
 // that the device has for the caller.
 func (d *Device) AllocIn(ctx context.Context, name string, dtype tensor.DType, shape tensor.Shape) (tensor.Tensor, error) {
-	t, err := d.alloc(dtype, shape, func(size int) (driver.Mem, error) { return d.memory.pool.Alloc(ctx, size) })
+	t, err := d.alloc(dtype, shape, func(size int) (driver.Mem, error) { return d.memory.take(ctx, size) })
 	switch {
 	case err == nil:
 		return t, nil

@@ -7,12 +7,16 @@ import (
 )
 
 // IsPlaced reports whether a tensor is in the memory of a device, or in that of the host if d is
-// nil. Strings, handles and variants are in the memory of the host, and are placed everywhere.
+// nil. Strings, handles and variants are in the memory of the host, and are placed everywhere,
+// except for variants that hold tensors elsewhere, see [Holder].
 func IsPlaced(t *tensor.Tensor, d *Device) bool {
-	if !t.OnDevice() {
-		return d == nil || t.DType().Size() == 0
+	switch {
+	case t.OnDevice():
+		return Of(t) == d
+	case t.DType() == tensor.Variant:
+		return !holdsElsewhere(t, d)
 	}
-	return Of(t) == d
+	return d == nil || t.DType().Size() == 0
 }
 
 // Place calls done with a tensor that has the elements of t and is in the memory of a device, or in
@@ -22,6 +26,9 @@ func Place(t tensor.Tensor, d *Device, done func(tensor.Tensor, error)) {
 	switch {
 	case IsPlaced(&t, d):
 		done(t, nil)
+		return
+	case t.DType() == tensor.Variant:
+		placeVariants(t, d, done)
 		return
 	case d == nil:
 		Of(&t).ToHost(&t, done)
@@ -52,7 +59,7 @@ func PlaceNow(t tensor.Tensor, d *Device) (tensor.Tensor, error) {
 func Gather(tensors []tensor.Tensor, d *Device, done func(error)) {
 	var away []int
 	for i := range tensors {
-		if tensors[i].OnDevice() && Of(&tensors[i]) != d {
+		if t := &tensors[i]; !IsPlaced(t, d) && !IsPlaced(t, nil) {
 			away = append(away, i)
 		}
 	}

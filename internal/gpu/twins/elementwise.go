@@ -26,6 +26,9 @@ var unaries = map[string]string{
 	"atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "tanh": "Tanh", "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh",
 	"erf": "Erf", "erfc": "Erfc", "lgamma": "Lgamma", "floor": "Floor", "ceil": "Ceil", "rint": "Rint", "sigmoid": "Sigmoid",
 	"relu": "Relu", "relu6": "Relu6", "elu": "Elu", "selu": "Selu", "softplus": "Softplus", "softsign": "Softsign",
+	"digamma": "Digamma", "besseli0": "BesselI0", "besseli0e": "BesselI0e", "besseli1": "BesselI1", "besseli1e": "BesselI1e",
+	"besselk0": "BesselK0", "besselk0e": "BesselK0e", "besselk1": "BesselK1", "besselk1e": "BesselK1e", "dawsn": "Dawsn",
+	"erfinv": "Erfinv", "expint": "Expint", "ndtri": "Ndtri",
 	"invert": "Invert", "conj": "Conj", "isnan": "IsNan", "isinf": "IsInf", "isfinite": "IsFinite", "popcount": "PopulationCount",
 }
 
@@ -38,7 +41,7 @@ var binaries = map[string]string{
 	"rightshift": "RightShift", "equal": "Equal", "notequal": "NotEqual", "less": "Less", "lessequal": "LessEqual",
 	"greater": "Greater", "greaterequal": "GreaterEqual", "tanhgrad": "TanhGrad", "sigmoidgrad": "SigmoidGrad", "sqrtgrad": "SqrtGrad",
 	"rsqrtgrad": "RsqrtGrad", "invgrad": "InvGrad", "relugrad": "ReluGrad", "relu6grad": "Relu6Grad", "elugrad": "EluGrad",
-	"selugrad": "SeluGrad", "softplusgrad": "SoftplusGrad", "softsigngrad": "SoftsignGrad",
+	"polygamma": "Polygamma", "zeta": "Zeta", "selugrad": "SeluGrad", "softplusgrad": "SoftplusGrad", "softsigngrad": "SoftsignGrad",
 }
 
 func init() {

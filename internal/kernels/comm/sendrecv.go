@@ -147,7 +147,7 @@ func (a *arrival) come(t tensor.Tensor, dead bool, err error) {
 	case err != nil:
 	case dead:
 		ctx.Dead = true
-	case to != nil || t.OnDevice():
+	case !gpu.IsPlaced(&t, to):
 		gpu.Place(t, to, func(t tensor.Tensor, err error) {
 			ctx.SetOutput(0, t)
 			done(err)

@@ -81,6 +81,7 @@ func init() {
 	adapt("ReverseSequence", kernel.OfType("T", plain...), kernel.OfType("Tlen", tensor.Int32, tensor.Int64))
 	adapt("Einsum", withKernel("T", "matmul32"))
 	adaptArrays()
+	adaptLists()
 	adaptImages()
 	adaptRandom()
 	adaptOptimizers()
@@ -116,6 +117,18 @@ func adaptArrays() {
 		adapt("StackPush"+version, kernel.OfType("T", plain...))
 		adapt("StackPop"+version, kernel.OfType("elem_type", plain...))
 	}
+}
+
+// adaptLists registers the operations on tensor lists, which keep their elements where the kernel
+// computes, and the zeros and sums of lists.
+func adaptLists() {
+	for op := range strings.FieldsSeq("Concat ConcatLists ConcatV2 ElementShape FromTensor Gather GetItem Length PopBack PushBack " +
+		"PushBackBatch Reserve Resize Scatter ScatterIntoExistingList ScatterV2 SetItem Split Stack") {
+		adapt("TensorList" + op)
+	}
+	adapt("EmptyTensorList")
+	adapt("AddN", kernel.OfType("T", tensor.Variant))
+	adapt("ZerosLike", kernel.OfType("T", tensor.Variant))
 }
 
 func adaptImages() {

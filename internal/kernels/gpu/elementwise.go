@@ -10,7 +10,10 @@ import (
 
 // unaries are operations of one operand by their kernels.
 var unaries = map[string]string{
-	"Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan", "Atanh": "atanh", "Ceil": "ceil",
+	"Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan", "Atanh": "atanh",
+	"BesselI0": "besseli0", "BesselI0e": "besseli0e", "BesselI1": "besseli1", "BesselI1e": "besseli1e", "BesselK0": "besselk0",
+	"BesselK0e": "besselk0e", "BesselK1": "besselk1", "BesselK1e": "besselk1e", "Ceil": "ceil", "Dawsn": "dawsn", "Digamma": "digamma",
+	"Erfinv": "erfinv", "Expint": "expint", "Ndtri": "ndtri",
 	"Conj": "conj", "Cos": "cos", "Cosh": "cosh", "Elu": "elu", "Erf": "erf", "Erfc": "erfc", "Exp": "exp", "Expm1": "expm1",
 	"Floor": "floor", "Inv": "inv", "Invert": "invert", "IsFinite": "isfinite", "IsInf": "isinf", "IsNan": "isnan", "Lgamma": "lgamma",
 	"Log": "log", "Log1p": "log1p", "Neg": "neg", "PopulationCount": "popcount", "Reciprocal": "inv", "Relu": "relu", "Relu6": "relu6",
@@ -23,9 +26,9 @@ var binaries = map[string]string{
 	"Add": "add", "AddV2": "add", "Atan2": "atan2", "BitwiseAnd": "and", "BitwiseOr": "or", "BitwiseXor": "xor", "Div": "div",
 	"DivNoNan": "divnonan", "FloorDiv": "floordiv", "FloorMod": "floormod", "Greater": "greater", "GreaterEqual": "greaterequal",
 	"LeftShift": "leftshift", "Less": "less", "LessEqual": "lessequal", "Maximum": "max", "Minimum": "min", "Mod": "mod", "Mul": "mul",
-	"MulNoNan": "mulnonan", "NextAfter": "nextafter", "Pow": "pow", "RealDiv": "div", "RightShift": "rightshift",
+	"MulNoNan": "mulnonan", "NextAfter": "nextafter", "Polygamma": "polygamma", "Pow": "pow", "RealDiv": "div", "RightShift": "rightshift",
 	"SquaredDifference": "squareddifference", "Sub": "sub", "TruncateDiv": "truncatediv", "TruncateMod": "mod", "Xdivy": "xdivy",
-	"Xlog1py": "xlog1py", "Xlogy": "xlogy",
+	"Xlog1py": "xlog1py", "Xlogy": "xlogy", "Zeta": "zeta",
 }
 
 // gradients are operations of two operands of one shape by their kernels.
@@ -70,6 +73,9 @@ func init() {
 	for op, name := range map[string]string{"Real": "real", "Imag": "imag", "ComplexAbs": "abs", "Angle": "angle"} {
 		registerNew(op, typed(func(suffix string) compute { return unary(name + "_" + suffix) }),
 			kernel.OfType("T", tensor.Complex64, tensor.Complex128))
+	}
+	for t, name := range map[tensor.DType]string{tensor.Float32: "complex_f32_c64", tensor.Float64: "complex_f64_c128"} {
+		registerNew("Complex", func(*kernel.Construction) (compute, error) { return pair(name), nil }, kernel.OfType("T", t))
 	}
 	registerNew("Cast", newCast)
 	registerNew("AddN", typed(addN), withKernel("T", "add"))

@@ -123,10 +123,10 @@ func (k *passing) settle(ctx *kernel.Context) error {
 
 // move replaces a tensor in the memory of the host by its copy on the device.
 func (k *passing) move(t *tensor.Tensor) error {
-	if t.OnDevice() || !t.Initialized() || t.DType().Size() == 0 {
+	if !t.Initialized() || t.OnDevice() || device.IsPlaced(t, k.gpu) {
 		return nil
 	}
-	on, err := k.gpu.ToDevice(t)
+	on, err := device.PlaceNow(t.Retain(), k.gpu)
 	if err != nil {
 		return err
 	}
@@ -218,14 +218,15 @@ func (d *detour) begin() error {
 		in := ctx.Input(i)
 		switch {
 		case d.ins[i].Ref != nil || d.ins[i].Tensor.Initialized(): // borrowed
-		case in.OnDevice():
+		case !in.Initialized():
+		case device.IsPlaced(in, nil):
+			d.ins[i].Tensor = in.Retain()
+		default:
 			copies++
-			device.Of(in).ToHost(in, func(t tensor.Tensor, err error) {
+			device.Place(in.Retain(), nil, func(t tensor.Tensor, err error) {
 				d.ins[i].Tensor = t
 				waits <- err
 			})
-		case in.Initialized():
-			d.ins[i].Tensor = in.Retain()
 		}
 	}
 	var first error
@@ -269,11 +270,7 @@ func (d *detour) borrow() error {
 	for i, v := range vars {
 		b := borrowed{v, values[i], kernel.NewVariableOf(v.Declared())}
 		d.vars = append(d.vars, b)
-		if !b.value.OnDevice() {
-			b.host.Store(b.value.Retain())
-			continue
-		}
-		t, err := device.Of(b.value).Host(b.value)
+		t, err := device.PlaceNow(b.value.Retain(), nil)
 		if err != nil {
 			return err
 		}
@@ -297,7 +294,7 @@ func (d *detour) borrow() error {
 func needsCopy(v *kernel.Variable) bool {
 	t := v.Load()
 	defer t.Release()
-	return !t.Initialized() || t.DType().Size() > 0
+	return !t.Initialized() || t.DType().Size() > 0 || t.DType() == tensor.Variant
 }
 
 // variableOf returns the handle at input i and the variable behind it, or nil if there is none.

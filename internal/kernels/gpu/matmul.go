@@ -21,7 +21,7 @@ func init() {
 			return multiply(ctx, d, a, b, ta, tb)
 		}, nil
 	}, withKernel("T", "matmul32"))
-	for _, op := range []string{"BatchMatMul", "BatchMatMulV2"} {
+	for op, attr := range map[string]string{"BatchMatMul": "T", "BatchMatMulV2": "T", "BatchMatMulV3": "Ta"} {
 		registerNew(op, func(c *kernel.Construction) (compute, error) {
 			ta, tb := c.Attrs.Bool("adj_x"), c.Attrs.Bool("adj_y")
 			return func(ctx *kernel.Context, d *device.Device) error {
@@ -31,7 +31,7 @@ func init() {
 				}
 				return multiply(ctx, d, a, b, ta, tb)
 			}, nil
-		}, withKernel("T", "matmul32"))
+		}, withKernel(attr, "matmul32"))
 	}
 }
 

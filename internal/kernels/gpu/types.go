@@ -17,7 +17,8 @@ var kernelTypes = map[string]string{
 	"f32":                                "gru",
 	"f16 bf16 f32 i8 i16 i32 u8 u16 u32": "topkeys",
 	"complexes":                          "conj",
-	"f32 f64":                            "nextafter proximaladagrad",
+	"f32 f64":                            "dawsn erfinv expint ndtri nextafter polygamma proximaladagrad zeta",
+	"f16 f32 f64":                        "besseli0 besseli0e besseli1 besseli1e besselk0 besselk0e besselk1 besselk1e digamma",
 	"floats": "acos acosh adadelta adagrad adagradv2 adam adamax adamwithamsgrad addsign asin asinh atan atan2 atanh avgpool " +
 		"bilinear ceil centeredrmsprop col2im cos cosh depthwise dividerows elu elugrad erf erfc exp expm1 floor ftrl ftrlv2 " +
 		"gradientdescent invgrad isfinite isinf isnan kerasmomentum leaky leakygrad lgamma log log1p matmul32 maxpool " +

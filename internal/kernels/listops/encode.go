@@ -25,6 +25,10 @@ const maxMissing = 1 << 29
 // TensorShapeProto.
 func (l *List) EncodeVariant() (tensor.EncodedVariant, error) {
 	out := tensor.EncodedVariant{TypeName: typeName}
+	l, err := l.movedTo(nil)
+	if err != nil {
+		return out, err
+	}
 	var positions []int
 	for i := range l.items.all() {
 		positions = membudget.Append(positions, i)

@@ -73,8 +73,11 @@ func pushBack(ctx *kernel.Context, dtype tensor.DType) error {
 	if l.limit != -1 && l.items.n >= l.limit {
 		return status.InvalidArgumentf("Tried to push item into a full list list size: %d max_num_elements: %d", l.items.n, l.limit)
 	}
-	l.with(l.items.push(retained(*value))).setOutput(ctx, 0)
-	return nil
+	own, err := element(ctx, l, 1)
+	if err == nil {
+		l.with(l.items.push(own)).setOutput(ctx, 0)
+	}
+	return err
 }
 
 func pushBatch(ctx *kernel.Context, dtype tensor.DType) error {
@@ -93,6 +96,12 @@ func pushBatch(ctx *kernel.Context, dtype tensor.DType) error {
 	for i, v := range tensor.Values[tensor.VariantValue](lists) {
 		meter.MustTake(elementBytes + pathBytes)
 		l, row := asList(v), rowOf(value, i)
+		if l != nil {
+			var err error
+			if l, err = l.on(ctx); err != nil {
+				return err
+			}
+		}
 		switch {
 		case l == nil:
 			return status.InvalidArgumentf("Input handle at index %d is not a list. Saw: '%T'", i, v.Value)
@@ -102,7 +111,7 @@ func pushBatch(ctx *kernel.Context, dtype tensor.DType) error {
 		case l.dtype != dtype:
 			return status.InvalidArgumentf("Invalid data type at index %d; op elements %v but list elements %v", i, dtype, l.dtype)
 		}
-		out[i].Value = l.with(l.items.push(row))
+		out[i].Value = l.with(l.items.push(l.held(row)))
 	}
 	ctx.SetOutput(0, tensor.Vector(out...))
 	return nil
@@ -198,8 +207,11 @@ func newSetItem(c *kernel.Construction) (kernel.Kernel, error) {
 		if i < 0 || i >= items.n && !grow {
 			return status.InvalidArgumentf("Trying to modify element %d in a list with %d elements.", i, items.n)
 		}
-		l.with(items.resize(max(items.n, i+1)).set(i, retained(*value))).setOutput(ctx, 0)
-		return nil
+		own, err := element(ctx, l, 2)
+		if err == nil {
+			l.with(items.resize(max(items.n, i+1)).set(i, own)).setOutput(ctx, 0)
+		}
+		return err
 	}), nil
 }
 
@@ -255,7 +267,7 @@ func concatLists(ctx *kernel.Context, dtype tensor.DType) error {
 	}
 	to, others := tensor.Values[tensor.VariantValue](out), tensor.Values[tensor.VariantValue](b)
 	for i, v := range tensor.Values[tensor.VariantValue](a) {
-		if to[i].Value, err = chain(i, v, others[i], dtype); err != nil {
+		if to[i].Value, err = chain(ctx, i, v, others[i], dtype); err != nil {
 			return err
 		}
 	}
@@ -263,7 +275,7 @@ func concatLists(ctx *kernel.Context, dtype tensor.DType) error {
 }
 
 // chain returns the concatenation of the lists at position i of two tensors.
-func chain(i int, a, b tensor.VariantValue, dtype tensor.DType) (*List, error) {
+func chain(ctx *kernel.Context, i int, a, b tensor.VariantValue, dtype tensor.DType) (*List, error) {
 	first, second := asList(a), asList(b)
 	for _, in := range []struct {
 		name  string
@@ -280,6 +292,13 @@ func chain(i int, a, b tensor.VariantValue, dtype tensor.DType) (*List, error) {
 	if !first.elem.Equal(second.elem) {
 		return nil, status.InvalidArgumentf("input_a and input_b TensorList element shapes are not identical at index %d.  Saw %v vs. %v",
 			i, first.elem, second.elem)
+	}
+	first, err := first.on(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if second, err = second.on(ctx); err != nil {
+		return nil, err
 	}
 	n := first.items.n
 	items := first.items.resize(n + second.items.n)

@@ -68,7 +68,7 @@ func emptyList(ctx *kernel.Context, dtype tensor.DType) error {
 	}
 	elem, err := shapeOf(ctx.Input(0))
 	if err == nil {
-		(&List{dtype: dtype, elem: elem, limit: int(tensor.Value[int32](limit))}).setOutput(ctx, 0)
+		(&List{dtype: dtype, gpu: ctx.GPU(), elem: elem, limit: int(tensor.Value[int32](limit))}).setOutput(ctx, 0)
 	}
 	return err
 }
@@ -86,7 +86,7 @@ func reserve(ctx *kernel.Context, dtype tensor.DType) error {
 	if n < 0 {
 		return status.InvalidArgumentf("The num_elements to reserve must be a non negative number, but got %d", n)
 	}
-	(&List{dtype: dtype, elem: elem, limit: -1, items: vector{}.resize(n)}).setOutput(ctx, 0)
+	(&List{dtype: dtype, gpu: ctx.GPU(), elem: elem, limit: -1, items: vector{}.resize(n)}).setOutput(ctx, 0)
 	return nil
 }
 
@@ -106,7 +106,7 @@ func forRows(ctx *kernel.Context, op string, value *tensor.Tensor, i int) (*List
 	if row := value.Shape()[1:]; !elem.CompatibleWith(row) {
 		return nil, status.InvalidArgumentf("Specified a list with shape %v from a tensor with shape %v", elem, row)
 	}
-	return &List{dtype: value.DType(), elem: elem, limit: -1}, nil
+	return &List{dtype: value.DType(), gpu: ctx.GPU(), elem: elem, limit: -1}, nil
 }
 
 func checkVector(value *tensor.Tensor) error {
@@ -129,6 +129,7 @@ func fromTensor(ctx *kernel.Context) error {
 		return err
 	}
 	var meter membudget.Meter
+	l.held(value)
 	l.items, err = vectorOf(value.Dim(0), func(i int) (*tensor.Tensor, error) {
 		if i%checkEvery == 0 && ctx.Context().Err() != nil {
 			return nil, status.FromContext(ctx.Context(), "TensorListFromTensor")
@@ -173,7 +174,8 @@ func splitList(ctx *kernel.Context) error {
 	if lengths.Rank() != 1 {
 		return status.InvalidArgumentf("Expected lengths to be a vector, received shape: %v", lengths.Shape())
 	}
-	l := &List{dtype: value.DType(), elem: elem, limit: -1}
+	l := &List{dtype: value.DType(), gpu: ctx.GPU(), elem: elem, limit: -1}
+	l.held(value)
 	if l.items, err = pieces(value, tensor.Values[int64](lengths)); err != nil {
 		return err
 	}
@@ -235,6 +237,7 @@ func scatterList(ctx *kernel.Context) error {
 		size = max(size, i+1)
 	}
 	l.items = l.items.resize(int(max(size, 0)))
+	l.held(value)
 	if err := l.scatter(ctx.Context(), indices, value); err != nil {
 		return err
 	}
@@ -276,6 +279,7 @@ func scatterInto(ctx *kernel.Context) error {
 		return status.InvalidArgumentf("Expected len(indices) == tensor.shape[0], but saw: %d vs. %d", len(indices), value.Dim(0))
 	}
 	out := l.with(l.items)
+	l.held(value)
 	for _, i := range indices {
 		if i < 0 {
 			return status.InvalidArgumentf("index %d is negative", i)

@@ -3,6 +3,7 @@ package listops
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -15,8 +16,13 @@ import (
 // List is a tensor list, the value of a variant: a sequence of tensors of one type. Elements may be
 // unset. A List is immutable, so several variants can share it. The garbage collector frees its
 // elements.
+//
+// All elements are in the memory of one device or of the host, including those of lists within
+// lists. It is that of the kernel which has made the list, and all tensors that the kernel gets are
+// there.
 type List struct {
 	dtype tensor.DType
+	gpu   *device.Device      // in whose memory the elements are; nil for the host
 	elem  tensor.PartialShape // known part of the element shape
 	limit int                 // maximum number of elements, or -1
 	items vector
@@ -40,7 +46,7 @@ func asList(v tensor.VariantValue) *List {
 	return l
 }
 
-// input returns the list in input i.
+// input returns the list in input i, with its elements in the memory in which the kernel computes.
 func input(ctx *kernel.Context, i int) (*List, error) {
 	t := ctx.Input(i)
 	if t.Rank() != 0 {
@@ -48,7 +54,7 @@ func input(ctx *kernel.Context, i int) (*List, error) {
 	}
 	v := tensor.Value[tensor.VariantValue](t)
 	if l := asList(v); l != nil {
-		return l, nil
+		return l.on(ctx)
 	}
 	return nil, status.InvalidArgumentf("Input handle is not a list. Saw: '%T'", v.Value)
 }
@@ -60,13 +66,6 @@ func inputOf(ctx *kernel.Context, i int, dtype tensor.DType) (*List, error) { //
 		return nil, status.InvalidArgumentf("Invalid data types; op elements %v but list elements %v", dtype, l.dtype)
 	}
 	return l, err
-}
-
-// retained returns a pointer to t with a reference of its own, the form in which lists hold
-// elements.
-func retained(t tensor.Tensor) *tensor.Tensor {
-	own := t.Retain()
-	return &own
 }
 
 // shapeOf returns the shape in a tensor: a vector of dimensions, where -1 is unknown, or the scalar
@@ -119,20 +118,20 @@ func (z zeroLists) of(l *List) (*List, error) {
 	if out := z[l]; out != nil {
 		return out, nil
 	}
-	out := &List{dtype: l.dtype, elem: l.elem, limit: -1, items: l.items}
+	out := &List{dtype: l.dtype, gpu: l.gpu, elem: l.elem, limit: -1, items: l.items}
 	for i, t := range l.items.all() {
 		zero, err := z.like(t)
 		if err != nil {
 			return nil, err
 		}
-		out.items = out.items.set(i, &zero)
+		out.items = out.items.set(i, out.held(&zero))
 	}
 	z[l] = out
 	return out, nil
 }
 
 func (z zeroLists) like(t *tensor.Tensor) (tensor.Tensor, error) {
-	zero, err := tensor.Zeros(t.DType(), t.Shape())
+	zero, err := zerosAs(t)
 	if err != nil || t.DType() != tensor.Variant {
 		return zero, err
 	}
@@ -176,15 +175,23 @@ func (s sumLists) of(l, m *List) (*List, error) {
 		return nil, status.InvalidArgumentf(
 			"Trying to add two lists of tensors with different lengths. One is %d and the other is %d", l.items.n, m.items.n)
 	}
-	out := &List{dtype: l.dtype, limit: -1, items: l.items}
+	to := l.gpu
+	if l.items.root == nil {
+		to = m.gpu
+	}
+	moved, err := m.movedTo(to)
+	if err != nil {
+		return nil, err
+	}
+	out := &List{dtype: l.dtype, gpu: to, limit: -1, items: l.items}
 	out.elem, _ = l.elem.Merge(m.elem)
-	for i, t := range m.items.all() {
+	for i, t := range moved.items.all() {
 		sum := t
 		if old := l.items.get(i); old != nil {
-			var err error
 			if sum, err = s.add(old, t); err != nil {
 				return nil, err
 			}
+			out.held(sum)
 		}
 		out.items = out.items.set(i, sum)
 	}

@@ -318,7 +318,7 @@ func (r *run) take(key string) (tensor.Tensor, error) {
 // onHost returns a tensor that leaves the task, in the memory of the host. It takes over the
 // reference. For a tensor on a device it waits for the work before the copy.
 func onHost(t tensor.Tensor) (tensor.Tensor, error) {
-	if !t.OnDevice() {
+	if gpu.IsPlaced(&t, nil) {
 		return t, nil
 	}
 	return gpu.PlaceNow(t, nil)
@@ -330,7 +330,7 @@ func allOnHost(values []rendezvous.Value) error {
 	var copies sync.WaitGroup
 	for i := range values {
 		t := &values[i].Tensor
-		if !t.OnDevice() {
+		if gpu.IsPlaced(t, nil) {
 			continue
 		}
 		copies.Add(1)

@@ -85,10 +85,7 @@ func (r *run) takeArg(n *node, out *kernel.Value) error {
 		return status.InvalidArgumentf("Type mismatch: actual %v vs. expect %v", have, want)
 	}
 	out.Tensor, *t = *t, tensor.Tensor{}
-	if gpu := r.p.e.device.GPU; gpu != nil || out.Tensor.OnDevice() {
-		return placeArg(n, out, gpu)
-	}
-	return nil
+	return placeArg(n, out, r.p.e.device.GPU)
 }
 
 func (r *run) putRet(n *node, in *kernel.Value) error {

@@ -81,6 +81,9 @@ func placeArg(n *node, out *kernel.Value, d *gpu.Device) error {
 	if n.onHost {
 		d = nil
 	}
+	if gpu.IsPlaced(&out.Tensor, d) {
+		return nil
+	}
 	t, err := gpu.PlaceNow(out.Tensor, d)
 	out.Tensor = t
 	return err

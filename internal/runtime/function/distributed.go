@@ -177,7 +177,7 @@ func (c *distributedCall) runRemote(p *remotePart) error {
 		return err
 	}
 	for i := range args {
-		if !args[i].OnDevice() {
+		if gpu.IsPlaced(&args[i], nil) {
 			continue
 		}
 		if args[i], err = gpu.PlaceNow(args[i].Retain(), nil); err != nil {
