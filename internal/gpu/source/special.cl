@@ -235,14 +235,8 @@ INLINE f64 exponential_integral(f64 x) {
 CONSTANT f64 zeta_coefficients[12] = {
     12.0, -720.0, 30240.0, -1209600.0, 47900160.0, -1.307674368e12 / 691, 7.47242496e10, -1.067062284288e16 / 3617,
     5.109094217170944e18 / 43867, -8.028576626982912e20 / 174611, 1.5511210043330985984e23 / 854513, -1.6938241367317436694528e27 / 236364091};
-INLINE f64 zeta_of(f64 x, f64 q) {
+INLINE f64 zeta_near(f64 x, f64 q) { // q is at least -100
   const f64 epsilon = 1.11022302462515654042e-16;
-  if (x == 1) return (f64)INF;
-  if (!(x > 1)) return (f64)NAN_;
-  if (q <= 0) {
-    if (q == floor(q)) return x == floor(x) && fmod(x, 2.0) == 0 ? (f64)INF : (f64)NAN_;
-    if (x != floor(x)) return (f64)NAN_;
-  }
   if (q > 1e8) return (1 / (x - 1) + 1 / (2 * q)) * pow(q, 1 - x);
   f64 s = pow(q, -x), a = q, b = 0;
   NO_UNROLL
@@ -269,6 +263,19 @@ INLINE f64 zeta_of(f64 x, f64 q) {
     k += 1;
   }
   return s;
+}
+INLINE f64 zeta_of(f64 x, f64 q) {
+  if (x == 1) return (f64)INF;
+  if (!(x > 1)) return (f64)NAN_;
+  if (q <= 0) {
+    if (q == floor(q)) return x == floor(x) && fmod(x, 2.0) == 0 ? (f64)INF : (f64)NAN_;
+    if (x != floor(x)) return (f64)NAN_;
+  }
+  if (!(q < -100)) return zeta_near(x, q);
+  // The terms before the first positive base f are powers of -(1-f), -(2-f), ... -(m-f).
+  f64 m = ceil(-q), f = q + m;
+  f64 negative = zeta_near(x, 1 - f) - zeta_near(x, m + 1 - f);
+  return zeta_near(x, f) + (fmod(x, 2.0) == 0 ? negative : -negative);
 }
 INLINE f64 polygamma_of(f64 n, f64 x) {
   if (n != floor(n) || n < 0) return (f64)NAN_;

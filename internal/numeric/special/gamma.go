@@ -166,8 +166,26 @@ func Zeta(x, q float64) float64 {
 		if x != math.Floor(x) {
 			return math.NaN()
 		}
+		if q < -zetaTerms {
+			return farZeta(x, q)
+		}
 	}
 	return mathext.Zeta(x, q)
+}
+
+// zetaTerms is the number of terms with a negative base that are added one by one.
+const zetaTerms = 100
+
+// farZeta is Zeta for an integer x and a negative q that is none. The terms up to the first positive
+// base f are those of two other series: they are the powers of -(1-f), -(2-f), … -(m-f).
+func farZeta(x, q float64) float64 {
+	m := math.Ceil(-q)
+	f := q + m
+	negative := mathext.Zeta(x, 1-f) - mathext.Zeta(x, m+1-f)
+	if math.Mod(x, 2) != 0 {
+		negative = -negative
+	}
+	return mathext.Zeta(x, f) + negative
 }
 
 // Polygamma returns derivative n of [Digamma], for integers n >= 0.

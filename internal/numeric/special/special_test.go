@@ -49,3 +49,24 @@ func TestGradientOfIgamma(t *testing.T) {
 		}
 	}
 }
+
+// TestZetaFarBelowZero adds the terms one by one, and then asks for a base with too many of them.
+func TestZetaFarBelowZero(t *testing.T) {
+	for _, x := range []float64{2, 3, 7} {
+		for _, q := range []float64{-99.5, -100.25, -1234.75} {
+			want, all := 0.0, 0.0 // all is the sum without signs: the terms may cancel each other
+			base := q
+			for ; base < 0; base++ {
+				want += math.Pow(base, -x)
+				all += math.Abs(math.Pow(base, -x))
+			}
+			want += Zeta(x, base)
+			if got := Zeta(x, q); math.Abs(got-want) > 1e-13*(all+Zeta(x, base)) {
+				t.Errorf("Zeta(%v, %v) = %v, want %v", x, q, got, want)
+			}
+		}
+		if got, want := Zeta(x, -1e15-0.5), Zeta(x, -2000.5); math.Abs(got-want) > 1e-3*(1+math.Abs(want)) {
+			t.Errorf("Zeta(%v, -1e15-0.5) = %v, want about %v", x, got, want)
+		}
+	}
+}
