@@ -119,7 +119,8 @@ func (d *Dispatcher) GetOrRegisterDataset(
 		return nil, err
 	}
 	size := int64(proto.Size(req.GetDataset().GetGraph()) + proto.Size(req.GetMetadata()))
-	if err := memoryFor("datasets", 3*size); err != nil { // in two forms, and as an entry of the journal
+	// the graph is kept, copied into its message, and written to the journal
+	if err := memoryFor("datasets", 3*size); err != nil {
 		return nil, err
 	}
 	graph, err := proto.Marshal(req.GetDataset().GetGraph())

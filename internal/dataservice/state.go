@@ -42,7 +42,7 @@ type dataset struct {
 	Metadata []byte // serialized DataServiceMetadata
 	Unnamed  bool   `json:",omitempty"` // the dispatcher has chosen the ID
 
-	wire    []byte        // serialized DatasetDef, of which Graph is a part
+	wire    []byte        // serialized DatasetDef; Graph is a part of it
 	sources []source      // of dynamic iterations; nil until the first one
 	jobs    int           // that use it
 	unused  *list.Element // in state.unused; nil if it must stay

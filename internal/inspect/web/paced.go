@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// writeTimeout bounds the time in which a client takes a piece of an answer. An answer as a whole
-	// has no such bound: that of a step comes when the step has ended.
+	// writeTimeout bounds the time in which a client takes a piece of an answer. An answer as a
+	// whole has no such bound: that of a step comes when the step has ended.
 	writeTimeout = time.Minute
 	// writePiece is the size of a piece, in bytes.
 	writePiece = 64 << 10

@@ -84,7 +84,8 @@ func serveTimed(w http.ResponseWriter, r *http.Request, name string, usual time.
 	}
 	// The server notices by reading that the client has gone. At the deadline for the request it
 	// would take the client for gone.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(d + readTimeout)) // tests have no connection
+	// It fails in tests, which have no connection.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(d + readTimeout))
 	startFile(w, name)
 	if err := start(w); err != nil {
 		refuseProfile(w, err)

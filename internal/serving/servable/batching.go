@@ -275,7 +275,8 @@ func concat(parts []tensor.Tensor, padding int) (tensor.Tensor, error) {
 	for i := range parts {
 		shape[0] += int64(parts[i].Dim(0))
 	}
-	out, err := tensor.Alloc(first.DType(), shape) // asks for the memory, also for headers of strings
+	// Alloc asks for the memory, also for headers of strings.
+	out, err := tensor.Alloc(first.DType(), shape)
 	if err != nil {
 		return tensor.Tensor{}, err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// refuseTimeout bounds the time in which a client is told why it is refused.
+	// refuseTimeout bounds the time in which a client receives the reason of its refusal.
 	refuseTimeout = time.Second
 	// maxRefusals bounds the connections that are being refused at the same time. Others are closed
 	// without a reason.
@@ -51,7 +51,7 @@ type lastLine struct {
 }
 
 // Admit counts a connection, which the caller may use until it calls release. At a limit, release
-// is nil: the client is told why, and the connection is closed.
+// is nil: the client receives the reason, and the connection is closed.
 func (l *Limiter) Admit(nc net.Conn) (release func()) {
 	ip := remoteIP(nc)
 	l.mu.Lock()

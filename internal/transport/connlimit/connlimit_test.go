@@ -20,7 +20,7 @@ func server(t *testing.T, limits grpch2.Limits) (l *Limiter, dial func() net.Con
 	if err != nil {
 		t.Fatal(err)
 	}
-	accepted = make(chan net.Conn, 3*maxRefusals) // connections that are not taken end with their clients
+	accepted = make(chan net.Conn, 3*maxRefusals)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -78,7 +78,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// told checks what a client is told that is refused.
+// told checks the reason that a refused client receives.
 func told(t *testing.T, nc net.Conn, want string) {
 	t.Helper()
 	got := make([]byte, len("refused: ")+len(want))

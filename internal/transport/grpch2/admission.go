@@ -66,8 +66,8 @@ func (l *Limits) reached(open, ofAddress, descriptors int) (limit Limit, most in
 	return 0, 0, ""
 }
 
-// RefuseConnection returns why one more connection must be refused if open ones exist, and ofAddress
-// from its address; "" if it need not. Each takes the given number of file descriptors.
+// RefuseConnection returns why one more connection must be refused if open ones exist, and
+// ofAddress from its address; "" if it need not. Each takes the given number of file descriptors.
 func (l *Limits) RefuseConnection(open, ofAddress, descriptors int) (limit Limit, why string) {
 	limit, most, what := l.reached(open, ofAddress, descriptors)
 	if what == "" {

@@ -30,9 +30,9 @@ const (
 	acceptBackoff = 100 * time.Millisecond
 )
 
-// NewLimiter returns a limiter for proxies. most is the number of connections; 0 for any. Each takes
-// a descriptor for the client and one for the task. All clients have loopback addresses or none, so
-// those from one address are not limited.
+// NewLimiter returns a limiter for proxies. most is the number of connections; 0 for any. Each
+// takes a descriptor for the client and one for the task. All clients have loopback addresses or
+// none, so those from one address are not limited.
 func NewLimiter(most int, log *slog.Logger) *connlimit.Limiter {
 	return &connlimit.Limiter{Limits: grpch2.Limits{Connections: most}, Descriptors: 2, Refusal: grpch2.Refusal, Log: log}
 }
