@@ -3,6 +3,7 @@ package server_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -57,6 +58,9 @@ func TestHostileEagerWork(t *testing.T) {
 	for i := range 20_000 {
 		endless = append(endless, &pb.QueueItem{Item: &pb.QueueItem_CleanupFunction{CleanupFunction: &pb.CleanupFunctionOp{StepId: int64(-i)}}})
 	}
+	wide := &pb.SendPackedHandleOp{OpId: 20, Handles: slices.Repeat([]*pb.SendPackedHandleOp_Handle{
+		{Item: &pb.SendPackedHandleOp_Handle_RemoteHandle{RemoteHandle: c.handle(1, 0)}},
+	}, 5000)}
 	deep := value(t, 1)
 	for name, test := range map[string]struct {
 		items []*pb.QueueItem
@@ -67,6 +71,7 @@ func TestHostileEagerWork(t *testing.T) {
 		"a negative output": {[]*pb.QueueItem{c.operation(3, "AddV2", &pb.Operation_Input{
 			Item: &pb.Operation_Input_RemoteHandle{RemoteHandle: negative},
 		}, value(t, 1))}, true},
+		"a packed handle of many values":      {[]*pb.QueueItem{{Item: &pb.QueueItem_SendPackedHandle{SendPackedHandle: wide}}}, true},
 		"a component that is enqueued":        {[]*pb.QueueItem{component}, true},
 		"the lasting step of another context": {[]*pb.QueueItem{{Item: &pb.QueueItem_CleanupFunction{CleanupFunction: &pb.CleanupFunctionOp{StepId: 8}}}}, false},
 		"an endless queue":                    {endless, false},

@@ -73,6 +73,11 @@ func TestHTTP(t *testing.T) {
 	if code, _ := get(t, c, s.HTTPURL()+"/nothing"); code != http.StatusNotFound {
 		t.Errorf("an unknown page is answered with %d", code)
 	}
+	for _, path := range []string{"profile?seconds=301", "trace?seconds=1e9", "trace?seconds=nan", "profile?seconds=0", "profile?seconds=x"} {
+		if code, body := get(t, c, s.HTTPURL()+"/debug/pprof/"+path); code != http.StatusBadRequest || !strings.Contains(body, "at most 300") {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
 	if code, body := get(t, c, s.HTTPURL()+"/readyz?all"); code != http.StatusServiceUnavailable || !strings.Contains(body, "reason: /job:worker/replica:0/task:1 at 127.0.0.1:1 does not answer") {
 		t.Errorf("a cluster with a silent task: %d %s", code, body)
 	}

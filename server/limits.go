@@ -81,13 +81,13 @@ type Limits struct {
 // TensorFlow's guides do. A graph of 512 MiB has about 4 million nodes, or a data set of some
 // hundred MiB as a constant.
 func DefaultLimits() Limits {
-	q := quota.Default()
+	w, q := grpch2.DefaultLimits(), quota.Default()
 	return Limits{
-		Connections: 10_000, ConnectionsPerAddress: 1000, ConnectionsPerPrincipal: 256,
-		Handshake: 10 * time.Second, Frame: 30 * time.Second, Idle: 10 * time.Minute, Request: time.Minute, Response: time.Minute,
-		Keepalive: grpch2.DefaultKeepalive.Interval, KeepaliveTimeout: grpch2.DefaultKeepalive.Timeout,
-		Streams: 1000, TaskStreams: 1 << 16,
-		RequestSize: 1 << 30, GraphSize: 512 << 20, Decompression: 100,
+		Connections: w.Connections, ConnectionsPerAddress: w.AddressConnections, ConnectionsPerPrincipal: w.NameConnections,
+		Handshake: w.Handshake, Frame: w.Frame, Idle: w.Idle, Request: w.Request, Response: w.Response,
+		Keepalive: w.Keepalive.Interval, KeepaliveTimeout: w.Keepalive.Timeout,
+		Streams: w.Streams, TaskStreams: w.TaskStreams,
+		RequestSize: int64(w.RequestSize), GraphSize: int64(w.GraphSize), Decompression: w.Decompression,
 		Sessions: q.Sessions, SessionsPerPrincipal: q.PrincipalSessions,
 		PartialRuns: q.PartialRuns, Callables: q.Callables, PartialRun: q.PartialRun,
 		GraphNodes: q.Nodes, GraphEdges: q.Edges, GraphFunctions: q.Functions,

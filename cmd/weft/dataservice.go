@@ -13,6 +13,7 @@ import (
 	"github.com/weft-ml/weft/internal/dataservice"
 	"github.com/weft-ml/weft/internal/sys/buildinfo"
 	"github.com/weft-ml/weft/internal/sys/memlimit"
+	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 )
 
@@ -22,6 +23,7 @@ type dataFlags struct {
 	port     int
 	insecure bool
 	memory   byteSize
+	limits   grpch2.Limits
 	log      logFlags
 }
 
@@ -30,6 +32,7 @@ func (f *dataFlags) add(flags *pflag.FlagSet, port int) {
 	flags.IntVar(&f.port, "port", port, "port to listen on; 0 for any that is free")
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address other than loopback, where any host that can reach it can run datasets")
 	memoryLimitFlag(flags, &f.memory, "datasets")
+	connectionFlags(flags, &f.limits, "")
 	f.log.add(flags, "calls of workers and clients, too")
 }
 
@@ -82,7 +85,7 @@ func newDispatcher() *cobra.Command {
 			}
 			defer d.Close()
 			fmt.Fprintf(cmd.OutOrStdout(), "weft %s dispatches at grpc://%s\n", buildinfo.Read().Version, l.Addr())
-			return dataservice.Serve(cmd.Context(), l, d, c.Log)
+			return dataservice.Serve(cmd.Context(), l, d, f.limits, c.Log)
 		},
 	}
 	f.add(cmd.Flags(), 5000)
@@ -114,7 +117,7 @@ func newDataWorker() *cobra.Command {
 			if c.Address == "" {
 				c.Address = l.Addr().String()
 			}
-			return runDataWorker(cmd, l, c)
+			return runDataWorker(cmd, l, c, f.limits)
 		},
 	}
 	f.add(cmd.Flags(), 0)
@@ -125,7 +128,7 @@ func newDataWorker() *cobra.Command {
 	return cmd
 }
 
-func runDataWorker(cmd *cobra.Command, l net.Listener, c dataservice.WorkerConfig) error {
+func runDataWorker(cmd *cobra.Command, l net.Listener, c dataservice.WorkerConfig, limits grpch2.Limits) error {
 	w, err := dataservice.NewWorker(c)
 	if err != nil {
 		l.Close()
@@ -139,7 +142,7 @@ func runDataWorker(cmd *cobra.Command, l net.Listener, c dataservice.WorkerConfi
 		w.Run(ctx)
 		close(ended)
 	}()
-	err = dataservice.Serve(ctx, l, w, c.Log)
+	err = dataservice.Serve(ctx, l, w, limits, c.Log)
 	cancel()
 	<-ended
 	return err

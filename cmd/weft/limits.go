@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/pflag"
 
+	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/server"
 )
 
@@ -39,4 +40,12 @@ func limitFlags(flags *pflag.FlagSet, l *server.Limits) {
 	flags.Var((*byteSize)(&l.StepMemory), "max-step-memory", "memory that the tensors of a step may take on this task, as in 3GiB")
 	flags.Var((*byteSize)(&l.SessionMemory), "max-session-memory", "memory that the tensors of a session may take on this task, with those in its variables and queues")
 	flags.Var((*byteSize)(&l.TenantMemory), "max-tenant-memory", "memory that the tensors of all sessions of a tenant may take on this task; without certificates, all clients are one tenant")
+}
+
+// connectionFlags adds the flags of the limits of connections to a command whose other limits of
+// gRPC are the default ones.
+func connectionFlags(flags *pflag.FlagSet, l *grpch2.Limits, of string) {
+	*l = grpch2.DefaultLimits()
+	flags.IntVar(&l.Connections, "max-connections", l.Connections, "open connections"+of+", at most 7/8 of the file descriptors; 0 for no limit, as in the following flag")
+	flags.IntVar(&l.AddressConnections, "max-connections-per-address", l.AddressConnections, "open connections from one IP address")
 }

@@ -27,6 +27,7 @@ type proxyFlags struct {
 	clusterSpec string
 	users       []string
 	anyUser     bool
+	connections int
 	tls         clientTLSFlags
 	log         logFlags
 }
@@ -51,10 +52,15 @@ func newProxy() *cobra.Command {
 	flags.StringVar(&f.clusterSpec, "cluster-spec", "", "tasks of the cluster, instead of --to and --task; each task gets a port")
 	flags.StringArrayVar(&f.users, "allow-user", nil, "user that may connect, by name or number; may be repeated (default: the user that runs the proxy)")
 	flags.BoolVar(&f.anyUser, "any-local-user", false, "every process that reaches the address may connect, for instance all of a pod")
+	flags.IntVar(&f.connections, "max-connections", proxyConnections, "open connections, at most 7/16 of the file descriptors; 0 for no limit")
 	f.tls.add(flags)
 	f.log.add(flags, "details of connections, too")
 	return cmd
 }
+
+// proxyConnections is the number of connections of a proxy, unless a flag says otherwise. A task
+// lets a client with a certificate have 256, so this is enough for a few tasks.
+const proxyConnections = 1000
 
 // route is a listener of the proxy and the task that it leads to.
 type proxyRoute struct {
@@ -80,9 +86,11 @@ func (f *proxyFlags) run(cmd *cobra.Command) error {
 	var all sync.WaitGroup
 	creds.Watch()
 	defer creds.Close()
+	limiter := proxy.NewLimiter(f.connections, logger)
+	defer limiter.Close()
 	errs := make([]error, len(routes))
 	for i, r := range routes {
-		p := &proxy.Proxy{Listener: r.listener, To: r.to, Task: r.task, Credentials: creds, Allowed: allowed, Log: logger}
+		p := &proxy.Proxy{Listener: r.listener, To: r.to, Task: r.task, Credentials: creds, Allowed: allowed, Limiter: limiter, Log: logger}
 		stop := context.AfterFunc(cmd.Context(), p.Close)
 		defer stop()
 		all.Go(func() { errs[i] = p.Serve() })

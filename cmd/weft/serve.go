@@ -22,6 +22,7 @@ import (
 	"github.com/weft-ml/weft/internal/serving/servable"
 	"github.com/weft-ml/weft/internal/sys/buildinfo"
 	"github.com/weft-ml/weft/internal/sys/memlimit"
+	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 	_ "github.com/weft-ml/weft/local" // the target of models
 )
@@ -54,6 +55,7 @@ type serveFlags struct {
 	sslFile             string
 	maxRequest          byteSize
 	memoryLimit         byteSize
+	limits              grpch2.Limits
 	grace               time.Duration
 	log                 logFlags
 }
@@ -112,6 +114,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.sslFile, "ssl-config-file", "", "file with an SSLConfig in text form, for TLS of gRPC")
 	flags.Var(&f.maxRequest, "max-request-size", "size of the largest request over HTTP")
 	memoryLimitFlag(flags, &f.memoryLimit, "requests and models")
+	connectionFlags(flags, &f.limits, " of gRPC, and as many of HTTP")
 	drainFlags(flags, &f.grace, "requests")
 	f.log.add(flags, "details of models, too")
 	without(flags)
@@ -140,7 +143,7 @@ func (f *serveFlags) config(cmd *cobra.Command, args []string) (serving.Config, 
 		LoadThreads: f.loadThreads, LoadRetries: f.loadRetries, RetryInterval: time.Duration(f.retryInterval) * time.Microsecond,
 		EarlyLabels: f.earlyLabels, WarmUp: f.warmUp, WarmUpTimes: f.warmUpTimes, ModelBatching: f.modelBatching,
 		RESTTimeout: time.Duration(f.restTimeout) * time.Millisecond, CORS: f.cors, MaxBody: int64(f.maxRequest),
-		CheckMethods: f.checkMethods, Content: f.content, Grace: f.grace, Name: "weft", Version: buildinfo.Read().Version,
+		CheckMethods: f.checkMethods, Content: f.content, Limits: f.limits, Grace: f.grace, Name: "weft", Version: buildinfo.Read().Version,
 		Servable: servable.Options{Tags: strings.Split(f.tags, ",")},
 	}
 	if !f.batching && f.batchingFile != "" {

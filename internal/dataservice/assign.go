@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/internal/proto/datapb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/status"
 )
@@ -34,19 +35,29 @@ func (d *Dispatcher) assignLocked(it *iteration, w *workerState) error {
 	if err := d.changeLocked(&update{Task: t}); err != nil {
 		return err
 	}
-	def, err := d.defLocked(t)
-	if err != nil {
-		return err
+	select {
+	case d.pushes <- struct{}{}:
+	default:
+		return nil // it asks for its tasks
 	}
-	conn := d.conns[w.Address]
-	if conn == nil {
-		if conn, err = rpc.Dial(w.Address); err != nil {
+	def := d.defLocked(t)
+	release := membudget.Hold(int64(len(def.GetDatasetDef().ProtoReflect().GetUnknown())))
+	conn, err := d.connLocked(w.Address)
+	if err != nil || release == nil {
+		if err != nil {
 			d.Log.Warn("a worker cannot be called", "peer", w.Address, "error", err)
-			return nil // it asks for its tasks
 		}
-		d.conns[w.Address] = conn
+		if release != nil {
+			release()
+		}
+		<-d.pushes
+		return nil // it asks for its tasks
 	}
 	d.running.Go(func() {
+		defer func() {
+			release()
+			<-d.pushes
+		}()
 		ctx, cancel := context.WithTimeout(d.ctx, pushTimeout)
 		defer cancel()
 		_, err := rpc.Call[datapb.ProcessTaskResponse](ctx, conn, workerService+"ProcessTask", &datapb.ProcessTaskRequest{Task: def})
@@ -57,14 +68,23 @@ func (d *Dispatcher) assignLocked(it *iteration, w *workerState) error {
 	return nil
 }
 
+// connLocked returns the connection to a worker.
+func (d *Dispatcher) connLocked(address string) (*rpc.Conn, error) {
+	if conn := d.conns[address]; conn != nil {
+		return conn, nil
+	}
+	conn, err := rpc.Dial(address)
+	if err == nil {
+		d.conns[address] = conn
+	}
+	return conn, err
+}
+
 // defLocked describes a task for its worker.
-func (d *Dispatcher) defLocked(t *task) (*datapb.TaskDef, error) {
+func (d *Dispatcher) defLocked(t *task) *datapb.TaskDef {
 	it := d.state.iterations[t.Iteration]
 	j := d.state.jobs[it.Job]
-	def, err := d.state.datasets[j.Dataset].def()
-	if err != nil {
-		return nil, err
-	}
+	def := d.state.datasets[j.Dataset].def()
 	out := &datapb.TaskDef{
 		Dataset: &datapb.TaskDef_DatasetDef{DatasetDef: def}, DatasetId: j.Dataset, TaskId: t.ID, IterationId: it.ID,
 		NumSplitProviders: int64(len(it.Sources)), WorkerAddress: t.Worker,
@@ -74,7 +94,7 @@ func (d *Dispatcher) defLocked(t *task) (*datapb.TaskDef, error) {
 	if j.Consumers > 0 {
 		out.OptionalNumConsumers = &datapb.TaskDef_NumConsumers{NumConsumers: j.Consumers}
 	}
-	return out, nil
+	return out
 }
 
 // WorkerHeartbeat registers a worker, and returns the tasks that it should have and those that it
@@ -88,48 +108,92 @@ func (d *Dispatcher) WorkerHeartbeat(_ context.Context, req *datapb.WorkerHeartb
 	defer d.mu.Unlock()
 	w := d.state.workers[address]
 	if w == nil || w.UID != req.GetWorkerUid() {
-		w = &workerState{Address: address, UID: req.GetWorkerUid(), Tags: req.GetWorkerTags()}
-		for _, s := range req.GetTransferServers() {
-			w.Servers = append(w.Servers, transferServer{s.GetProtocol(), s.GetAddress()})
-		}
-		if err := d.changeLocked(&update{Worker: w}); err != nil {
-			return nil, err
-		}
-		if err := d.joinLocked(w); err != nil {
+		var err error
+		if w, err = d.registerLocked(req); err != nil {
 			return nil, err
 		}
 	}
 	w.seen = d.Now()
-	resp := &datapb.WorkerHeartbeatResponse{}
-	for _, t := range d.state.tasks {
-		if t.Worker != address || t.finished || slices.Contains(req.GetCurrentTasks(), t.ID) {
-			continue
-		}
-		def, err := d.defLocked(t)
-		if err != nil {
-			return nil, err
-		}
-		resp.NewTasks = append(resp.NewTasks, def)
+	return d.compareLocked(address, req.GetCurrentTasks()), nil
+}
+
+// registerLocked adds a worker that has started.
+func (d *Dispatcher) registerLocked(req *datapb.WorkerHeartbeatRequest) (*workerState, error) {
+	w := &workerState{Address: req.GetWorkerAddress(), UID: req.GetWorkerUid(), Tags: req.GetWorkerTags()}
+	size := len(w.Address)
+	for _, tag := range w.Tags {
+		size += len(tag) + entryText
 	}
-	for _, id := range req.GetCurrentTasks() {
+	for _, s := range req.GetTransferServers() {
+		w.Servers = append(w.Servers, transferServer{s.GetProtocol(), s.GetAddress()})
+		size += len(s.GetProtocol()) + len(s.GetAddress()) + 2*entryText
+	}
+	if size > maxWorkerText {
+		return nil, status.InvalidArgumentf("the tags and transfer servers of the worker at %.64q have %d bytes, at most %d are allowed",
+			w.Address, size, maxWorkerText)
+	}
+	known := len(d.state.workers)
+	if d.state.workers[w.Address] != nil {
+		known--
+	}
+	if err := room("workers", known, d.limits.workers, entryMemory+maxWorkerText); err != nil {
+		return nil, err
+	}
+	if err := d.changeLocked(&update{Worker: w}); err != nil {
+		return nil, err
+	}
+	if err := d.joinLocked(w); err != nil {
+		delete(d.state.workers, w.Address) // it joins again with its next heartbeat
+		return nil, err
+	}
+	return w, nil
+}
+
+// compareLocked returns the difference between the tasks that a worker has and those that it should
+// have. What does not fit into the reply is in the next one.
+func (d *Dispatcher) compareLocked(address string, current []int64) *datapb.WorkerHeartbeatResponse {
+	resp := &datapb.WorkerHeartbeatResponse{}
+	has := make(map[int64]bool, len(current))
+	for _, id := range current {
+		has[id] = true
 		if t := d.state.tasks[id]; t == nil || t.finished || t.Worker != address {
 			resp.TasksToDelete = append(resp.TasksToDelete, id)
 		}
 	}
-	return resp, nil
+	size := 0
+	for id, t := range d.state.byWorker[address] {
+		if t.finished || has[id] {
+			continue
+		}
+		if len(resp.NewTasks) == maxReplyTasks || size > maxReplyBytes {
+			break
+		}
+		def := d.defLocked(t)
+		size += len(def.GetDatasetDef().ProtoReflect().GetUnknown())
+		resp.NewTasks = append(resp.NewTasks, def)
+	}
+	return resp
 }
 
 // joinLocked gives a worker tasks of the iterations that it has none of. Coordinated reads keep the
 // workers with which they have started: their clients count rounds over a fixed list.
 func (d *Dispatcher) joinLocked(w *workerState) error {
+	has := map[int64]bool{} // iterations
+	for _, t := range d.state.byWorker[w.Address] {
+		if !t.removed {
+			has[t.Iteration] = true
+		}
+	}
 	for _, it := range d.state.iterations {
 		j := d.state.jobs[it.Job]
-		has := slices.ContainsFunc(it.tasks, func(t *task) bool { return t.Worker == w.Address && !t.removed })
-		if it.finished || has || j.Consumers > 0 && len(it.tasks) > 0 {
+		if it.finished || has[it.ID] || j.Consumers > 0 && len(it.tasks) > 0 {
 			continue
 		}
 		if isStatic(j.Policy) && !slices.Contains(d.Workers, w.Address) {
 			continue
+		}
+		if err := room("tasks", len(d.state.tasks), d.limits.tasks, entryMemory); err != nil {
+			return err
 		}
 		if err := d.assignLocked(it, w); err != nil {
 			return err
@@ -188,16 +252,24 @@ func (d *Dispatcher) sweep() {
 func (d *Dispatcher) expire(now time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, t := range d.state.tasks {
-		w := d.state.workers[t.Worker]
-		if t.finished || w != nil && now.Sub(w.seen) <= d.WorkerTimeout || d.state.jobs[d.state.iterations[t.Iteration].Job].Consumers > 0 {
+	for address, tasks := range d.state.byWorker {
+		if w := d.state.workers[address]; w != nil && now.Sub(w.seen) <= d.WorkerTimeout {
 			continue
 		}
-		d.Log.Info("the worker of a task has gone", "peer", t.Worker, "dataset_task", t.ID)
-		if err := d.changeLocked(&update{Remove: t.ID}); err != nil {
-			return err
+		for _, t := range tasks {
+			if t.finished || d.state.jobs[d.state.iterations[t.Iteration].Job].Consumers > 0 {
+				continue
+			}
+			d.Log.Info("the worker of a task has gone", "peer", address, "dataset_task", t.ID)
+			if err := d.changeLocked(&update{Remove: t.ID}); err != nil {
+				return err
+			}
 		}
-		delete(d.state.workers, t.Worker) // it joins again with its next heartbeat
+	}
+	for address, w := range d.state.workers {
+		if now.Sub(w.seen) > d.WorkerTimeout {
+			d.forgetLocked(address)
+		}
 	}
 	for _, c := range d.state.clients {
 		if now.Sub(c.seen) > d.ClientTimeout {
@@ -213,5 +285,27 @@ func (d *Dispatcher) expire(now time.Time) error {
 			}
 		}
 	}
+	for _, j := range d.state.jobs {
+		if j.iterations == 0 && now.Sub(j.idle) > d.JobTimeout {
+			if err := d.changeLocked(&update{DropJob: j.ID}); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
+}
+
+// forgetLocked forgets a worker that has gone. It joins again with its next heartbeat. A worker
+// with a task of coordinated reads stays, because these wait for it.
+func (d *Dispatcher) forgetLocked(address string) {
+	for _, t := range d.state.byWorker[address] {
+		if !t.finished {
+			return
+		}
+	}
+	delete(d.state.workers, address)
+	if conn := d.conns[address]; conn != nil {
+		conn.Close()
+		delete(d.conns, address)
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/datapb"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 	_ "github.com/weft-ml/weft/local" // runs the datasets
 	"github.com/weft-ml/weft/status"
@@ -73,7 +74,7 @@ func serve(t *testing.T, l net.Listener, s service) (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := Serve(ctx, l, s, slog.New(slog.DiscardHandler)); err != nil {
+		if err := Serve(ctx, l, s, grpch2.DefaultLimits(), slog.New(slog.DiscardHandler)); err != nil {
 			t.Error(err)
 		}
 	}()

@@ -3,9 +3,11 @@ package dataservice
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
+	"unsafe"
 
 	"google.golang.org/protobuf/proto"
 
@@ -35,9 +37,11 @@ type DispatcherConfig struct {
 // concurrently.
 type Dispatcher struct {
 	DispatcherConfig
+	limits  limits
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 	running sync.WaitGroup // sweeper, and calls to workers
+	pushes  chan struct{}  // has an element for each call that gives a task to a worker
 
 	mu      sync.Mutex
 	state   *state               // guarded by mu
@@ -53,7 +57,10 @@ func NewDispatcher(cfg DispatcherConfig) (*Dispatcher, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	d := &Dispatcher{DispatcherConfig: cfg, state: newState(), conns: map[string]*rpc.Conn{}}
+	d := &Dispatcher{
+		DispatcherConfig: cfg, limits: defaultLimits(), pushes: make(chan struct{}, maxPushes),
+		state: newState(), conns: map[string]*rpc.Conn{},
+	}
 	if cfg.Dir != "" {
 		var err error
 		if d.journal, err = openJournal(cfg.Dir, d.state, cfg.Now()); err != nil {
@@ -103,10 +110,19 @@ func (d *Dispatcher) GetDataServiceConfig(context.Context, *datapb.GetDataServic
 }
 
 // GetOrRegisterDataset registers a dataset. One with a name that exists already must have the same
-// metadata.
+// metadata. At the limit, datasets without a name that no job uses are forgotten: programs register
+// one for each of their iterators.
 func (d *Dispatcher) GetOrRegisterDataset(
 	_ context.Context, req *datapb.GetOrRegisterDatasetRequest,
 ) (*datapb.GetOrRegisterDatasetResponse, error) {
+	if err := checkName("dataset", req.GetDatasetId()); err != nil {
+		return nil, err
+	}
+	size := int64(proto.Size(req.GetDataset().GetGraph()) + proto.Size(req.GetMetadata()))
+	// the graph is kept, copied into its message, and written to the journal
+	if err := memoryFor("datasets", 3*size); err != nil {
+		return nil, err
+	}
 	graph, err := proto.Marshal(req.GetDataset().GetGraph())
 	if err != nil {
 		return nil, status.InvalidArgumentf("a dataset cannot be encoded: %v", err)
@@ -127,12 +143,31 @@ func (d *Dispatcher) GetOrRegisterDataset(
 	}
 	for id == "" || d.state.datasets[id] != nil {
 		id = strconv.FormatInt(d.state.datasetIDs, 10)
-		d.state.datasetIDs++
+		d.state.datasetIDs++ // names of clients may be numbers
 	}
-	if err := d.changeLocked(&update{Dataset: &dataset{id, graph, metadata}}); err != nil {
+	added := &dataset{ID: id, Graph: graph, Metadata: metadata, Unnamed: req.GetDatasetId() == ""}
+	if err := d.makeRoomLocked(added.bytes()); err != nil {
+		return nil, err
+	}
+	if err := d.changeLocked(&update{Dataset: added}); err != nil {
 		return nil, err
 	}
 	return &datapb.GetOrRegisterDatasetResponse{DatasetId: id}, nil
+}
+
+// makeRoomLocked forgets datasets that are not used until one of n bytes fits.
+func (d *Dispatcher) makeRoomLocked(n int64) error {
+	for len(d.state.datasets) >= d.limits.datasets || d.state.datasetBytes+n > d.limits.datasetBytes {
+		oldest := d.state.unused.Front()
+		if oldest == nil {
+			return status.ResourceExhaustedf("The datasets of this dispatcher have reached their limit: %d of %d, with %d of %d bytes (a quarter of "+
+				"--memory-limit), and jobs or names keep all of them.", len(d.state.datasets), d.limits.datasets, d.state.datasetBytes, d.limits.datasetBytes)
+		}
+		if err := d.changeLocked(&update{Forget: oldest.Value.(*dataset).ID}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *Dispatcher) datasetLocked(id string) (*dataset, error) {
@@ -167,21 +202,34 @@ func (d *Dispatcher) GetDatasetDef(_ context.Context, req *datapb.GetDatasetDefR
 	if err != nil {
 		return nil, err
 	}
-	def, err := found.def()
-	return &datapb.GetDatasetDefResponse{DatasetDef: def}, err
+	return &datapb.GetDatasetDefResponse{DatasetDef: found.def()}, nil
 }
 
-func (s *dataset) graph() (*pb.GraphDef, error) {
+// split returns the splits of the sources of a dataset. It decodes the graph once only, for all
+// iterations. The caller holds the mutex of the dispatcher.
+func (s *dataset) split() ([]source, error) {
+	if s.sources != nil {
+		return s.sources, nil
+	}
+	release, err := rpc.AdmitGraph(s.Graph, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	g := &pb.GraphDef{}
 	if err := proto.Unmarshal(s.Graph, g); err != nil {
 		return nil, status.Internalf("the graph of dataset %s cannot be read: %v", s.ID, err)
 	}
-	return g, nil
+	s.sources, err = splitSources(g)
+	return s.sources, err
 }
 
-func (s *dataset) def() (*datapb.DatasetDef, error) {
-	g, err := s.graph()
-	return &datapb.DatasetDef{Graph: g}, err
+// def returns a definition that has the graph when it was sent. It shares the memory of the
+// dataset: its field is encoded already, and counts as unknown until then.
+func (s *dataset) def() *datapb.DatasetDef {
+	def := &datapb.DatasetDef{}
+	def.ProtoReflect().SetUnknown(s.wire)
+	return def
 }
 
 // DisableCompressionAtRuntime keeps the compression that a dataset was registered with.
@@ -202,6 +250,9 @@ func (d *Dispatcher) GetOrCreateJob(_ context.Context, req *datapb.GetOrCreateJo
 	if req.GetUseCrossTrainerCache() {
 		return nil, status.Unimplementedf("the cache that several trainers share is not available")
 	}
+	if err := checkName("job", req.GetJobName()); err != nil {
+		return nil, err
+	}
 	j := &job{
 		Name: req.GetJobName(), Dataset: req.GetDatasetId(), Policy: int32(req.GetProcessingModeDef().GetShardingPolicy()),
 		Consumers: req.GetNumConsumers(), Target: int32(req.GetTargetWorkers()),
@@ -215,12 +266,14 @@ func (d *Dispatcher) GetOrCreateJob(_ context.Context, req *datapb.GetOrCreateJo
 		return nil, status.InvalidArgumentf("Static sharding policies need the addresses of all workers: start the dispatcher with --workers")
 	}
 	if old := d.state.byName[j.Name]; old != nil {
-		j.ID, j.Dataset = old.ID, old.Dataset // every client registers its dataset anew
-		if *old != *j {
+		if !old.same(j) {
 			return nil, status.InvalidArgumentf("Tried to create job with name %s, but found an existing job with different parameters: "+
 				"the processing mode, the number of consumers or the target workers.", j.Name)
 		}
 		return &datapb.GetOrCreateJobResponse{JobId: old.ID}, nil
+	}
+	if err := room("jobs", len(d.state.jobs), d.limits.jobs, entryMemory+int64(len(j.Name))); err != nil {
+		return nil, err
 	}
 	j.ID = d.nextLocked()
 	if err := d.changeLocked(&update{Job: j}); err != nil {
@@ -248,25 +301,14 @@ func (d *Dispatcher) GetOrCreateIteration(
 	if j == nil {
 		return nil, status.NotFoundf("Job id %d not found.", req.GetJobId())
 	}
-	it := d.findLocked(j.ID, req.GetRepetition())
+	if err := room("clients", len(d.state.clients), d.limits.clients, entryMemory); err != nil {
+		return nil, err
+	}
+	it := d.state.repeated[repetition{j.ID, req.GetRepetition()}]
 	if it == nil {
-		it = &iteration{ID: d.nextLocked(), Job: j.ID, Repetition: req.GetRepetition()}
-		if isDynamic(j.Policy) {
-			g, err := d.state.datasets[j.Dataset].graph()
-			if err != nil {
-				return nil, err
-			}
-			if it.Sources, err = splitSources(g); err != nil {
-				return nil, err
-			}
-		}
-		if err := d.changeLocked(&update{Iteration: it}); err != nil {
+		var err error
+		if it, err = d.iterateLocked(j, req.GetRepetition()); err != nil {
 			return nil, err
-		}
-		for _, w := range d.workersOfLocked(j) {
-			if err := d.assignLocked(it, w); err != nil {
-				return nil, err
-			}
 		}
 	}
 	c := &client{ID: d.nextLocked(), Iteration: it.ID}
@@ -276,13 +318,35 @@ func (d *Dispatcher) GetOrCreateIteration(
 	return &datapb.GetOrCreateIterationResponse{IterationClientId: c.ID}, nil
 }
 
-func (d *Dispatcher) findLocked(job, repetition int64) *iteration {
-	for _, it := range d.state.iterations {
-		if it.Job == job && it.Repetition == repetition {
-			return it
+// iterateLocked makes an iteration and its tasks.
+func (d *Dispatcher) iterateLocked(j *job, number int64) (*iteration, error) {
+	if err := room("iterations", len(d.state.iterations), d.limits.iterations, entryMemory); err != nil {
+		return nil, err
+	}
+	workers := d.workersOfLocked(j)
+	if err := room("tasks", len(d.state.tasks)+len(workers), d.limits.tasks+1, int64(len(workers))*entryMemory); err != nil {
+		return nil, err
+	}
+	it := &iteration{ID: d.nextLocked(), Job: j.ID, Repetition: number}
+	if isDynamic(j.Policy) {
+		sources, err := d.state.datasets[j.Dataset].split()
+		if err != nil {
+			return nil, err
+		}
+		if err := memoryFor("iterations", int64(len(sources))*int64(unsafe.Sizeof(source{}))); err != nil {
+			return nil, err
+		}
+		it.Sources = slices.Clone(sources)
+	}
+	if err := d.changeLocked(&update{Iteration: it}); err != nil {
+		return nil, err
+	}
+	for _, w := range workers {
+		if err := d.assignLocked(it, w); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return it, nil
 }
 
 // ReleaseIterationClient ends a client.

@@ -26,22 +26,23 @@ func queueName(task int64, source int) string {
 }
 
 // pull replaces the sources of a dataset by readers of queues, whose elements are positions in the
-// source.
-func pull(g *pb.GraphDef, taskID int64) error {
-	sources, err := sourcesOf(g)
+// source. It returns what the sources are.
+func pull(g *pb.GraphDef, taskID int64) ([]source, error) {
+	splits, err := splitSources(g)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	sources, err := sourcesOf(g, nodesOf(g))
+	if err != nil {
+		return nil, err
 	}
 	b := &builder{g: g}
 	for i, n := range sources {
-		if _, err := splitSource(g, n); err != nil {
-			return err
-		}
 		if err := b.replace(n, fmt.Sprintf("splits_%d", i), queueName(taskID, i)); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return splits, nil
 }
 
 // builder adds nodes to the graph of a dataset.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 
+	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 )
 
@@ -14,8 +15,9 @@ type service interface {
 }
 
 // Serve serves a dispatcher or worker on l until ctx ends.
-func Serve(ctx context.Context, l net.Listener, s service, log *slog.Logger) error {
+func Serve(ctx context.Context, l net.Listener, s service, limits grpch2.Limits, log *slog.Logger) error {
 	g := rpc.NewServer(rpc.NewReceiveLimiter(nil), log)
+	g.Limits = limits
 	s.Register(g, log)
 	rpc.RegisterHealth(g)
 	rpc.RegisterReflection(g, log)

@@ -1,6 +1,7 @@
 package dataservice
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
@@ -9,13 +10,21 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// sourcesOf returns the nodes of a dataset's graph that read no other dataset, in the order in
-// which TensorFlow numbers them: depth first from the result, inputs in their order.
-func sourcesOf(g *pb.GraphDef) ([]*pb.NodeDef, error) {
-	nodes := map[string]*pb.NodeDef{}
-	var last *pb.NodeDef
+// nodesOf returns the nodes of a graph by name.
+func nodesOf(g *pb.GraphDef) map[string]*pb.NodeDef {
+	nodes := make(map[string]*pb.NodeDef, len(g.GetNode()))
 	for _, n := range g.GetNode() {
 		nodes[n.GetName()] = n
+	}
+	return nodes
+}
+
+// sourcesOf returns the nodes of a dataset's graph that read no other dataset, in the order in
+// which TensorFlow numbers them: depth first from the result, inputs in their order. nodes has all
+// nodes by name.
+func sourcesOf(g *pb.GraphDef, nodes map[string]*pb.NodeDef) ([]*pb.NodeDef, error) {
+	var last *pb.NodeDef
+	for _, n := range g.GetNode() {
 		if n.GetOp() == "_Retval" {
 			last = n
 		}
@@ -25,24 +34,30 @@ func sourcesOf(g *pb.GraphDef) ([]*pb.NodeDef, error) {
 	}
 	var out []*pb.NodeDef
 	seen := map[string]bool{}
-	var visit func(n *pb.NodeDef)
-	visit = func(n *pb.NodeDef) {
+	// The nodes that are still to be visited are in a list, the next one at its end: a chain of a
+	// million datasets would take a million calls.
+	for next := []*pb.NodeDef{last}; len(next) > 0; {
+		n := next[len(next)-1]
+		next = next[:len(next)-1]
 		if seen[n.GetName()] {
-			return
+			continue
 		}
 		seen[n.GetName()] = true
 		found := false
-		for _, in := range n.GetInput() {
+		for _, in := range slices.Backward(n.GetInput()) {
 			if src := nodes[nodeOf(in)]; src != nil && isDataset(src) {
 				found = true
-				visit(src)
+				next = append(next, src)
 			}
 		}
-		if !found && isDataset(n) {
-			out = append(out, n)
+		if found || !isDataset(n) {
+			continue
+		}
+		if out = append(out, n); len(out) > maxSources {
+			return nil, status.ResourceExhaustedf("the dataset has more than %d sources, which is the limit for dynamic sharding; one more is %s",
+				maxSources, n.GetName())
 		}
 	}
-	visit(last)
 	return out, nil
 }
 
@@ -56,25 +71,27 @@ func isDataset(n *pb.NodeDef) bool { return strings.Contains(n.GetOp(), "Dataset
 
 // splitSources returns the splits of all sources of a dataset.
 func splitSources(g *pb.GraphDef) ([]source, error) {
-	nodes, err := sourcesOf(g)
+	byName := nodesOf(g)
+	nodes, err := sourcesOf(g, byName)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]source, len(nodes))
 	for i, n := range nodes {
-		if out[i], err = splitSource(g, n); err != nil {
+		if out[i], err = splitSource(byName, n); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func splitSource(g *pb.GraphDef, n *pb.NodeDef) (source, error) {
+// splitSource returns the splits of a source. nodes has all nodes by name.
+func splitSource(nodes map[string]*pb.NodeDef, n *pb.NodeDef) (source, error) {
 	switch n.GetOp() {
 	case "RangeDataset":
 		var v [3]int64
 		for i := range v {
-			t, err := constantInput(g, n, i)
+			t, err := constantInput(nodes, n, i)
 			if err != nil {
 				return source{}, err
 			}
@@ -94,7 +111,7 @@ func splitSource(g *pb.GraphDef, n *pb.NodeDef) (source, error) {
 		}
 		return source{Start: start, Step: step, Count: max(0, count)}, nil
 	case "TensorSliceDataset":
-		t, err := constantInput(g, n, 0)
+		t, err := constantInput(nodes, n, 0)
 		if err != nil {
 			return source{}, err
 		}
@@ -110,12 +127,10 @@ func splitSource(g *pb.GraphDef, n *pb.NodeDef) (source, error) {
 }
 
 // constantInput returns the value of an input that is a constant.
-func constantInput(g *pb.GraphDef, n *pb.NodeDef, i int) (tensor.Tensor, error) {
+func constantInput(nodes map[string]*pb.NodeDef, n *pb.NodeDef, i int) (tensor.Tensor, error) {
 	if i < len(n.GetInput()) {
-		for _, c := range g.GetNode() {
-			if c.GetName() == nodeOf(n.GetInput()[i]) && c.GetOp() == "Const" {
-				return pbconv.TensorFromProto(c.GetAttr()["value"].GetTensor())
-			}
+		if c := nodes[nodeOf(n.GetInput()[i])]; c.GetOp() == "Const" {
+			return pbconv.TensorFromProto(c.GetAttr()["value"].GetTensor())
 		}
 	}
 	return tensor.Tensor{}, status.InvalidArgumentf("input %d of %s is not a constant", i, n.GetName())

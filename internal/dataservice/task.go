@@ -35,12 +35,15 @@ type runningTask struct {
 	index    int64         // of the next element
 	err      error         // why there are no further elements
 
-	mu     sync.Mutex
-	rounds map[int64]*round // of coordinated reads; guarded by mu
+	mu sync.Mutex
+	// rounds of coordinated reads for which consumers wait, and the last one that was produced;
+	// guarded by mu
+	rounds  map[int64]*round
+	current int64 // number of the last round that was produced or is being produced; guarded by mu
 }
 
 func newTask(w *Worker, def *datapb.TaskDef) *runningTask {
-	t := &runningTask{worker: w, def: def, lock: make(chan struct{}, 1), rounds: map[int64]*round{}}
+	t := &runningTask{worker: w, def: def, lock: make(chan struct{}, 1), rounds: map[int64]*round{}, current: -1}
 	t.ctx, t.cancel = context.WithCancel(w.ctx)
 	t.lock <- struct{}{}
 	return t
@@ -60,7 +63,7 @@ func (t *runningTask) close() {
 // element returns the next element, or that of a consumer in a round.
 func (t *runningTask) element(ctx context.Context, req *datapb.GetElementRequest) (*datapb.GetElementResponse, error) {
 	if n := t.def.GetNumConsumers(); n > 0 {
-		return t.coordinated(ctx, req, int(n))
+		return t.coordinated(ctx, req, n)
 	}
 	return t.take(ctx)
 }
@@ -74,6 +77,10 @@ func (t *runningTask) take(ctx context.Context) (*datapb.GetElementResponse, err
 	}
 	defer func() { t.lock <- struct{}{} }()
 	if t.err == nil && t.session == nil {
+		// the graph is copied, encoded, decoded and prepared
+		if err := memoryFor("datasets", 4*int64(proto.Size(t.def))); err != nil {
+			return nil, err
+		}
 		t.err = t.open()
 	}
 	if t.err != nil {
@@ -153,19 +160,15 @@ func (t *runningTask) open() error {
 	}
 	def = proto.CloneOf(def)
 	policy := t.def.GetProcessingModeDef().GetShardingPolicy()
-	sources := 0
+	var sources []source
 	switch {
 	case isDynamic(int32(policy)):
-		nodes, err := sourcesOf(def)
-		if err != nil {
+		var err error
+		if sources, err = pull(def, t.def.GetTaskId()); err != nil {
 			return err
 		}
-		sources = len(nodes)
-		if n := t.def.GetNumSplitProviders(); n != int64(sources) {
-			return status.InvalidArgumentf("task %d has %d split providers, but its dataset has %d sources", t.def.GetTaskId(), n, sources)
-		}
-		if err := pull(def, t.def.GetTaskId()); err != nil {
-			return err
+		if n := t.def.GetNumSplitProviders(); n != int64(len(sources)) {
+			return status.InvalidArgumentf("task %d has %d split providers, but its dataset has %d sources", t.def.GetTaskId(), n, len(sources))
 		}
 	case isStatic(int32(policy)):
 		if err := autoShard(def, t.def); err != nil {
@@ -217,8 +220,8 @@ func (t *runningTask) open() error {
 		return err
 	}
 	t.session = session
-	for i := range sources {
-		t.feeders.Go(func() { t.feed(session, i) })
+	for i, src := range sources {
+		t.feeders.Go(func() { t.feed(session, i, src) })
 	}
 	return nil
 }
@@ -241,14 +244,10 @@ func checkInfinite(ctx context.Context, session *weft.Session, cardinality graph
 	return nil
 }
 
-// feed fills the queue of a source with the positions of splits, repetition by repetition, until
+// feed fills the queue of source k with the positions of splits, repetition by repetition, until
 // the task ends.
-func (t *runningTask) feed(session *weft.Session, k int) {
-	nodes, err := sourcesOf(t.def.GetDatasetDef().GetGraph())
-	var src source
-	if err == nil {
-		src, err = splitSource(t.def.GetDatasetDef().GetGraph(), nodes[k])
-	}
+func (t *runningTask) feed(session *weft.Session, k int, src source) {
+	var err error
 	for repetition := int64(0); err == nil && t.ctx.Err() == nil; {
 		var resp *datapb.GetSplitResponse
 		resp, err = rpc.Call[datapb.GetSplitResponse](t.ctx, t.worker.conn, dispatcherService+"GetSplit", &datapb.GetSplitRequest{

@@ -106,11 +106,13 @@ func (w *Worker) heartbeat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, def := range resp.GetNewTasks() {
-		w.start(def)
-	}
 	for _, id := range resp.GetTasksToDelete() {
 		w.stop(id)
+	}
+	for _, def := range resp.GetNewTasks() {
+		if err := w.start(def); err != nil {
+			w.Log.Warn("a task was not started", "dataset_task", def.GetTaskId(), "error", err)
+		}
 	}
 	return w.report(ctx)
 }
@@ -137,12 +139,18 @@ func (w *Worker) report(ctx context.Context) error {
 	return err
 }
 
-func (w *Worker) start(def *datapb.TaskDef) {
+// start starts a task that does not run yet.
+func (w *Worker) start(def *datapb.TaskDef) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ctx.Err() == nil && w.tasks[def.GetTaskId()] == nil && !w.finished[def.GetTaskId()] {
-		w.tasks[def.GetTaskId()] = newTask(w, def)
+	if w.ctx.Err() != nil || w.tasks[def.GetTaskId()] != nil || w.finished[def.GetTaskId()] {
+		return nil
 	}
+	if n := len(w.tasks) + len(w.finished) + len(w.unsent); n >= maxRunning {
+		return status.ResourceExhaustedf("The tasks of this worker have reached their limit (%d): task %d was not started.", maxRunning, def.GetTaskId())
+	}
+	w.tasks[def.GetTaskId()] = newTask(w, def)
+	return nil
 }
 
 func (w *Worker) stop(id int64) {
@@ -181,8 +189,7 @@ func (w *Worker) ended(id int64) {
 
 // ProcessTask starts a task.
 func (w *Worker) ProcessTask(_ context.Context, req *datapb.ProcessTaskRequest) (*datapb.ProcessTaskResponse, error) {
-	w.start(req.GetTask())
-	return &datapb.ProcessTaskResponse{}, nil
+	return &datapb.ProcessTaskResponse{}, w.start(req.GetTask())
 }
 
 // GetElement returns the next element of a task.

@@ -9,10 +9,15 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +32,7 @@ import (
 	"github.com/weft-ml/weft/internal/serving/servable"
 	"github.com/weft-ml/weft/internal/serving/stats"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/transport/connlimit"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/internal/transport/httpcode"
 	"github.com/weft-ml/weft/internal/transport/rpc"
@@ -60,8 +66,10 @@ type Config struct {
 	MetricsPath  string // "" for no metrics
 	CheckMethods bool
 	Content      bool
-	Limits       grpch2.Limits
-	Grace        time.Duration // time for requests to end after the context of Run has ended
+	// Limits are those of gRPC. The limits of connections hold for HTTP as well, whose connections
+	// are counted on their own.
+	Limits grpch2.Limits
+	Grace  time.Duration // time for requests to end after the context of Run has ended
 
 	Tracer *tracing.Tracer // makes spans of requests; nil for none
 
@@ -79,7 +87,8 @@ type Server struct {
 	grpc    *rpc.Server
 	health  *rpc.Health
 	http    *http.Server
-	started atomic.Bool // the first models are available
+	conns   *connlimit.Limiter // of HTTP
+	started atomic.Bool        // the first models are available
 	stopped atomic.Bool
 }
 
@@ -90,6 +99,8 @@ const (
 	headerTimeout = 10 * time.Second
 	bodyTimeout   = 10 * time.Minute
 	idleTimeout   = 10 * time.Minute
+	// maxHeader is the size of the headers of an HTTP request, in bytes.
+	maxHeader = 64 << 10
 )
 
 // New returns a server. The caller calls Run.
@@ -116,9 +127,10 @@ func New(c Config) *Server {
 		}
 	}
 	s.http = &http.Server{
-		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn),
 	}
+	s.conns = &connlimit.Limiter{Limits: c.Limits, Refusal: refusal, Log: c.Log}
 	if c.Tracer != nil {
 		s.grpc.Tracer = c.Tracer
 		s.http.Handler = c.Tracer.HTTP(s, route)
@@ -196,6 +208,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.config.MetricsPath != "" && path == s.config.MetricsPath && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		_, _ = s.stats.WriteTo(w) // the client has gone if that fails
+		_, _ = io.WriteString(w, s.limited())
 	case rest.IsPath(r.RequestURI):
 		s.rest.ServeHTTP(w, r)
 	case oip.IsPath(path):
@@ -204,6 +217,27 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// refusal returns the response of HTTP to a client whose connection is refused.
+func refusal(why string) []byte {
+	body := rest.ErrorBody(status.ResourceExhaustedf("%s", why))
+	return append(fmt.Appendf(nil, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n",
+		len(body)), body...)
+}
+
+// limited returns how often clients have reached each limit, as a metric.
+func (s *Server) limited() string {
+	all := s.grpc.Limited()
+	for name, n := range s.conns.Limited() {
+		all[name] += n
+	}
+	var out strings.Builder
+	out.WriteString("# HELP weft_limited_total How often clients have reached a limit.\n# TYPE weft_limited_total counter\n")
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(&out, "weft_limited_total{limit=%q} %d\n", name, all[name])
+	}
+	return out.String()
 }
 
 // Run serves until ctx ends, and then waits for the requests in progress, at most for the grace
@@ -221,7 +255,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	for _, l := range s.config.HTTP {
 		serving.Go(func() {
-			if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			if err := s.http.Serve(s.conns.Listener(l)); !errors.Is(err, http.ErrServerClosed) {
 				cancel(status.Unavailablef("HTTP: %w", err))
 			}
 		})
@@ -259,6 +293,7 @@ func (s *Server) stop() {
 		if s.http.Shutdown(ctx) != nil {
 			s.http.Close()
 		}
+		s.conns.Close()
 	})
 	stopping.Go(func() {
 		stop := context.AfterFunc(ctx, s.grpc.Close)

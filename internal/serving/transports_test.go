@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -212,5 +213,31 @@ func TestMixedInputs(t *testing.T) {
 		if got := compact(t, string(body)); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
+	}
+}
+
+// TestConnections opens more connections over HTTP and gRPC than a client may have.
+func TestConnections(t *testing.T) {
+	r := start(t, func(c *serving.Config) { c.Limits.AddressConnections = 4 }, 1)
+	for _, address := range []string{strings.TrimPrefix(r.url, "http://"), r.conn.Target()} {
+		var last net.Conn
+		for range 5 {
+			c, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			last = c
+		}
+		if _, err := last.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := io.ReadAll(last); !strings.Contains(string(got), "too many connections from this address (4, set by --max-connections-per-address)") {
+			t.Errorf("%s: got %q", address, got)
+		}
+	}
+	_, text := r.get("/metrics") // over a connection that the client has kept
+	if !strings.Contains(text, `weft_limited_total{limit="address_connections"} `) || strings.Contains(text, `{limit="address_connections"} 0`) {
+		t.Errorf("got %s", text)
 	}
 }

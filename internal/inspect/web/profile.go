@@ -1,8 +1,8 @@
 package web
 
 import (
-	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"runtime"
@@ -19,10 +19,11 @@ import (
 
 const (
 	// defaultProfile and defaultTrace are how long the CPU profile and the trace last without the
-	// parameter seconds, and maxProfile is the longest time.
+	// parameter seconds, and maxProfile is the longest time. A busy task writes about 10 MiB of
+	// trace in a second.
 	defaultProfile = 30 * time.Second
 	defaultTrace   = time.Second
-	maxProfile     = 10 * time.Minute
+	maxProfile     = 5 * time.Minute
 )
 
 // serveProfiles lists the profiles.
@@ -66,23 +67,37 @@ func serveCommandLine(w http.ResponseWriter, _ *http.Request) {
 }
 
 func serveCPU(w http.ResponseWriter, r *http.Request) {
-	startFile(w, "profile")
-	if err := pprof.StartCPUProfile(w); err != nil {
-		refuseProfile(w, err)
-		return
-	}
-	wait(r.Context(), r, defaultProfile)
-	pprof.StopCPUProfile()
+	serveTimed(w, r, "profile", defaultProfile, pprof.StartCPUProfile, pprof.StopCPUProfile)
 }
 
 func serveTrace(w http.ResponseWriter, r *http.Request) {
-	startFile(w, "trace")
-	if err := trace.Start(w); err != nil {
+	serveTimed(w, r, "trace", defaultTrace, trace.Start, trace.Stop)
+}
+
+// serveTimed writes a profile that takes the seconds of the request, or ends when the client has
+// gone.
+func serveTimed(w http.ResponseWriter, r *http.Request, name string, usual time.Duration, start func(io.Writer) error, stop func()) {
+	d, err := secondsOf(r, usual)
+	if err != nil {
+		writeText(w, http.StatusBadRequest, err.Error()+"\n")
+		return
+	}
+	// The server notices by reading that the client has gone. At the deadline for the request it
+	// would take the client for gone.
+	// It fails in tests, which have no connection.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(d + readTimeout))
+	startFile(w, name)
+	if err := start(w); err != nil {
 		refuseProfile(w, err)
 		return
 	}
-	wait(r.Context(), r, defaultTrace)
-	trace.Stop()
+	defer stop()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.Context().Done():
+	}
 }
 
 // refuseProfile answers a request while another one profiles the process.
@@ -91,16 +106,15 @@ func refuseProfile(w http.ResponseWriter, err error) {
 	writeText(w, http.StatusConflict, err.Error()+"\n")
 }
 
-// wait waits for the seconds of a request, or until the client has gone.
-func wait(ctx context.Context, r *http.Request, usual time.Duration) {
-	d := usual
-	if seconds, err := strconv.ParseFloat(r.FormValue("seconds"), 64); err == nil && seconds > 0 {
-		d = time.Duration(min(seconds, maxProfile.Seconds()) * float64(time.Second))
+// secondsOf returns the time of the parameter seconds, or the usual one without it.
+func secondsOf(r *http.Request, usual time.Duration) (time.Duration, error) {
+	text := r.FormValue("seconds")
+	if text == "" {
+		return usual, nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(seconds > 0 && seconds <= maxProfile.Seconds()) { // also not NaN
+		return 0, fmt.Errorf("seconds=%q is not a number above 0 and at most %v", text, maxProfile.Seconds())
 	}
+	return time.Duration(seconds * float64(time.Second)), nil
 }

@@ -82,7 +82,7 @@ func Serve(l net.Listener, c Config) *Server {
 	}, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
-		l = netutil.LimitListener(l, maxConnections)
+		l = netutil.LimitListener(pacedListener{l}, maxConnections)
 		var err error
 		if c.TLS == nil {
 			err = s.http.Serve(l)

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/test/kerneltest"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -63,4 +65,33 @@ func TestEqualPoints(t *testing.T) {
 			kerneltest.Run(t, "KmeansPlusPlusInitialization", nil, points, tensor.Scalar[int64](4), tensor.Scalar(seed), tensor.Scalar[int64](1))
 		}
 	}
+}
+
+// TestPointsWithoutCoordinates gives kernels more points than any machine has memory for, in a
+// tensor that has no elements.
+func TestPointsWithoutCoordinates(t *testing.T) {
+	points, err := tensor.FromSlice(tensor.Shape{1 << 62, 0}, []float32{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := tensor.Scalar(int64(1))
+	for op, in := range map[string][]tensor.Tensor{
+		"KmeansPlusPlusInitialization": {points, one, one, one}, "NearestNeighbors": {points, points, one},
+	} {
+		if err := try(op, in); err == nil || !strings.Contains(err.Error(), "out of memory") {
+			t.Errorf("%s: got %v", op, err)
+		}
+	}
+}
+
+// try runs an operation. An executor turns the panic of a kernel that asks for too much memory into
+// an error of the node.
+func try(op string, in []tensor.Tensor) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = v.(*membudget.Exceeded)
+		}
+	}()
+	_, err = kerneltest.Try(op, nil, in...)
+	return err
 }

@@ -3,6 +3,8 @@ package data
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -43,16 +45,48 @@ func cardinalityOf(n *node, ctx *kernel.Context, r *run) error {
 	return nil
 }
 
-// countAll counts the elements of the flat maps among a dataset and its inputs.
+// countAll counts the elements of the flat maps among a dataset and its inputs, inputs first.
 func countAll(r *run, d dataset) {
-	for _, input := range inputsOf(d) {
-		countAll(r, input)
-	}
-	if d, ok := d.(*interleaveDataset); ok && d.f.op == "FlatMapDataset" && d.counted.Load() == nil {
-		if n, err := d.count(r); err == nil {
-			d.counted.Store(&n)
+	var all []dataset
+	seen := map[dataset]bool{}
+	for next := []dataset{d}; len(next) > 0; {
+		d, next = next[len(next)-1], next[:len(next)-1]
+		if !seen[d] {
+			seen[d] = true
+			all, next = append(all, d), append(next, inputsOf(d)...)
 		}
 	}
+	for _, d := range slices.Backward(all) {
+		if d, ok := d.(*interleaveDataset); ok && d.f.op == "FlatMapDataset" && d.counted.Load() == nil {
+			if n, err := d.count(r); err == nil {
+				d.counted.Store(&n)
+				counts.Add(1)
+			}
+		}
+	}
+}
+
+// counts is the number of datasets that countAll has counted in the process.
+var counts atomic.Uint64
+
+// knownCardinality is the cardinality of a stage with several inputs, which are computed once only:
+// a chain of stages that have an input twice would take exponential time. It is computed again when
+// a dataset was counted.
+type knownCardinality struct{ last atomic.Pointer[countedAt] }
+
+type countedAt struct {
+	counts uint64
+	n      int64
+}
+
+func (k *knownCardinality) get(compute func() int64) int64 {
+	now := counts.Load()
+	if last := k.last.Load(); last != nil && last.counts == now {
+		return last.n
+	}
+	n := compute()
+	k.last.Store(&countedAt{now, n})
+	return n
 }
 
 // count returns the sum of the sizes of a flat map's datasets.

@@ -2,6 +2,8 @@ package data
 
 import (
 	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/status"
 )
 
 // open returns an iterator at the first element of a dataset. Stages and resources open datasets
@@ -12,12 +14,22 @@ import (
 // for work ahead of requests. A function charges its results itself. An element that passes through
 // several stages is charged once.
 func open(r *run, d dataset) (iterator, error) {
+	// the iterators of a chain of Zip(d, d) are exponentially many
+	if err := r.cancelled(); err != nil {
+		return nil, err
+	}
+	if !membudget.Take(iteratorMemory) {
+		return nil, status.ResourceExhaustedf("There is not enough memory for further iterators of datasets (--memory-limit).")
+	}
 	it, err := d.iterate(r)
 	if err != nil || resource.Account(r.ctx) == nil {
 		return it, err
 	}
 	return &chargingIterator{it}, nil
 }
+
+// iteratorMemory is about the memory of an iterator of a stage, in bytes.
+const iteratorMemory = 256
 
 // chargingIterator charges the elements of an iterator to the steps that request them.
 type chargingIterator struct{ iterator }

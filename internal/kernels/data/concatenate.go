@@ -15,6 +15,7 @@ func init() {
 type concatenateDataset struct {
 	spec
 	parts [2]dataset
+	known knownCardinality
 }
 
 func newConcatenate(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -25,10 +26,13 @@ func newConcatenate(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	if err := checkTypes(s.input.elementSpec().types, other.elementSpec().types); err != nil {
 		return nil, status.InvalidArgumentf("input dataset and dataset to concatenate have different output_types: %v", err)
 	}
-	return &concatenateDataset{n.spec(), [2]dataset{s.input, other}}, nil
+	return &concatenateDataset{spec: n.spec(), parts: [2]dataset{s.input, other}}, nil
 }
 
-func (d *concatenateDataset) cardinality() int64 {
+func (d *concatenateDataset) cardinality() int64 { return d.known.get(d.sum) }
+
+// sum returns the sum of the cardinalities of the parts.
+func (d *concatenateDataset) sum() int64 {
 	a, b := d.parts[0].cardinality(), d.parts[1].cardinality()
 	switch {
 	case a == infinite || b == infinite:

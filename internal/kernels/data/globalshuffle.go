@@ -23,7 +23,7 @@ type globalShuffleDataset struct {
 }
 
 func newGlobalShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
-	if err := checkRandomAccess(s.input); err != nil {
+	if err := checkRandomAccess(s.input, map[dataset]bool{}); err != nil {
 		return nil, status.FailedPreconditionf(
 			"`global_shuffle` requires all upstream transformations be compatible with random access. Got: FAILED_PRECONDITION: %v", err)
 	}
@@ -42,8 +42,13 @@ func kindOf(d dataset) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// checkRandomAccess returns an error if a dataset does not support random access.
-func checkRandomAccess(d dataset) error {
+// checkRandomAccess returns an error if a dataset does not support random access. seen has the
+// datasets that do.
+func checkRandomAccess(d dataset, seen map[dataset]bool) error {
+	if seen[d] {
+		return nil
+	}
+	seen[d] = true
 	_, ok := d.(indexed)
 	switch d.(type) {
 	case *shuffleDataset, *unbatchDataset: // they support at, but not global shuffling
@@ -67,7 +72,7 @@ func checkRandomAccess(d dataset) error {
 		}
 	}
 	for _, input := range inputsOf(d) {
-		if err := checkRandomAccess(input); err != nil {
+		if err := checkRandomAccess(input, seen); err != nil {
 			return err
 		}
 	}

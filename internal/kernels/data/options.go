@@ -1,8 +1,12 @@
 package data
 
 import (
+	"slices"
+	"strings"
+
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -52,12 +56,25 @@ func wellFormed(message []byte) bool {
 }
 
 // options returns the merged options of a dataset. Concatenating serialized messages merges them.
-func options(d dataset) (all string) {
-	for _, input := range inputsOf(d) {
-		all += options(input)
+//
+// The simple walk calls itself for each input and adds up the texts. It takes quadratic time for a
+// chain of stages that all have options, and exponential time if stages have an input twice, as in
+// a chain of Zip(d, d). The last of two equal texts decides, so each dataset counts once, at its
+// last place. The walk goes from the last place to the first.
+func options(d dataset) string {
+	var found []string
+	seen := map[dataset]bool{}
+	for next := []dataset{d}; len(next) > 0; {
+		d, next = next[len(next)-1], next[:len(next)-1]
+		if seen[d] {
+			continue
+		}
+		seen[d] = true
+		if d, ok := d.(*optionsDataset); ok {
+			found = membudget.Append(found, d.options)
+		}
+		next = append(next, inputsOf(d)...)
 	}
-	if d, ok := d.(*optionsDataset); ok {
-		all += d.options
-	}
-	return all
+	slices.Reverse(found)
+	return strings.Join(found, "")
 }

@@ -20,11 +20,12 @@ func init() {
 type zipDataset struct {
 	spec
 	inputs []dataset
+	known  knownCardinality
 }
 
 func newZip(n *node, ctx *kernel.Context) (dataset, error) {
 	inputs, err := datasetsOf(ctx, 0, ctx.NumInputs())
-	return &zipDataset{n.spec(), inputs}, err
+	return &zipDataset{spec: n.spec(), inputs: inputs}, err
 }
 
 // datasetsOf returns the datasets in inputs lo to hi.
@@ -39,7 +40,10 @@ func datasetsOf(ctx *kernel.Context, lo, hi int) ([]dataset, error) {
 	return all, nil
 }
 
-func (d *zipDataset) cardinality() int64 {
+func (d *zipDataset) cardinality() int64 { return d.known.get(d.least) }
+
+// least returns the least cardinality of the inputs.
+func (d *zipDataset) least() int64 {
 	least := int64(infinite)
 	for _, input := range d.inputs {
 		switch n := input.cardinality(); {

@@ -219,6 +219,9 @@ func readVariablesShape(c *opdef.ShapeContext) error {
 }
 
 func readVariables(ctx *kernel.Context) error {
+	if ctx.NumInputs() != ctx.NumOutputs() {
+		return status.InvalidArgumentf("Mismatched number of arguments to ReadVariablesOp: %d resources and %d dtypes", ctx.NumInputs(), ctx.NumOutputs())
+	}
 	var missing []string
 	for i := range ctx.NumInputs() {
 		h, err := handle(ctx, i)

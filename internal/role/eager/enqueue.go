@@ -123,8 +123,15 @@ func hasForeignDataset(t *tensor.Tensor) bool {
 	})
 }
 
+// maxComponents bounds the components of a packed handle, which are one for each of several
+// devices. Each input that names the handle has them all.
+const maxComponents = 4096
+
 // sendPackedHandle makes one handle of several.
 func (c *Context) sendPackedHandle(p *pb.SendPackedHandleOp) error {
+	if n := len(p.GetHandles()); n > maxComponents {
+		return status.ResourceExhaustedf("the packed handle %d has %d components, at most %d are allowed", p.GetOpId(), n, maxComponents)
+	}
 	var parts []argument
 	for _, h := range p.GetHandles() {
 		var arg argument

@@ -2,10 +2,12 @@ package eager
 
 import (
 	"strings"
+	"unsafe"
 
 	"github.com/weft-ml/weft/device"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -125,6 +127,9 @@ func (c *Context) localArgument(id handleID) (argument, error) {
 			"One possible cause is that the tensor was accessed after deallocation in a distributed worker setup. Try setting "+
 			"`os.environ['TF_ENABLE_EAGER_CLIENT_STREAMING_ENQUEUE']='False'` in your client to disable async streaming behavior to see "+
 			"if it fixes the problem.", id.op, id.output)
+	}
+	if n := int64(len(found.packed)); n > 0 && !membudget.Take(n*int64(unsafe.Sizeof(argument{}))) {
+		return argument{}, status.ResourceExhaustedf("There is not enough memory for the %d components of the packed handle %d (--memory-limit).", n, id.op)
 	}
 	out := argument{value: found.value.Retain()}
 	for _, p := range found.packed {

@@ -101,6 +101,7 @@ func (b *batching) run(ctx context.Context, sig *Signature, inputs map[string]te
 			t.inputs[name] = heldRows(&in, lo, hi)
 		}
 		if err := b.add(sig, filter, t); err != nil {
+			Release(t.inputs)
 			return nil, err
 		}
 		tasks = append(tasks, t)
@@ -274,16 +275,17 @@ func concat(parts []tensor.Tensor, padding int) (tensor.Tensor, error) {
 	for i := range parts {
 		shape[0] += int64(parts[i].Dim(0))
 	}
-	if first.DType() == tensor.String {
-		var vals []string
-		for i := range parts {
-			vals = append(vals, tensor.Values[string](&parts[i])...)
-		}
-		return tensor.FromSlice(shape, vals)
-	}
+	// Alloc asks for the memory, also for headers of strings.
 	out, err := tensor.Alloc(first.DType(), shape)
 	if err != nil {
 		return tensor.Tensor{}, err
+	}
+	if first.DType() == tensor.String { // the text is that of the requests
+		vals := tensor.Values[string](&out)
+		for i := range parts {
+			vals = vals[copy(vals, tensor.Values[string](&parts[i])):]
+		}
+		return out, nil
 	}
 	mem := out.Bytes()
 	for i := range parts {

@@ -19,6 +19,7 @@ package membudget
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -180,7 +181,8 @@ func (e *Exceeded) Error() string { return "out of memory" }
 // it. It is for the scratch memory of kernels, on the goroutine that executes the kernel or in a
 // loop of package parallel, which passes panics on.
 func Make[T any, N ~int | ~int32 | ~int64](n N) []T {
-	if uintptr(n)*unsafe.Sizeof(*new(T)) < minMade {
+	// a product could overflow; a negative n is large
+	if uint64(n) <= uint64((minMade-1)/max(1, unsafe.Sizeof(*new(T)))) {
 		return make([]T, n)
 	}
 	return makeLarge[T](int(n))
@@ -191,9 +193,12 @@ func MakeCap[T any, N ~int | ~int32 | ~int64](n N) []T { return Make[T](n)[:0] }
 
 func makeLarge[T any](n int) []T {
 	var out []T
-	size := int64(n) * int64(unsafe.Sizeof(*new(T)))
-	if n < 0 || size/int64(n) != int64(unsafe.Sizeof(*new(T))) || !Reserve(size, func() { out = make([]T, n) }) {
-		panic(&Exceeded{size})
+	size := int64(unsafe.Sizeof(*new(T)))
+	if n < 0 || size > 0 && int64(n) > math.MaxInt64/size {
+		panic(&Exceeded{math.MaxInt64})
+	}
+	if !Reserve(int64(n)*size, func() { out = make([]T, n) }) {
+		panic(&Exceeded{int64(n) * size})
 	}
 	return out
 }

@@ -166,7 +166,7 @@ func TestMake(t *testing.T) {
 	if got := Make[int32](1 << 20); len(got) != 1<<20 {
 		t.Errorf("%d elements", len(got))
 	}
-	for _, n := range []int{1 << 30, 1 << 60} {
+	for _, n := range []int{1 << 30, 1 << 60, 1 << 61, 1<<61 + 1, 1<<63 - 1, -1} {
 		func() {
 			defer func() {
 				err, _ := recover().(error)

@@ -45,19 +45,40 @@ func (s *Server) admit(nc net.Conn) bool {
 // reachedLimit returns the limit that one more connection from an address would exceed, with its
 // value and a text, which is "" if there is none. The caller holds mu.
 func (s *Server) reachedLimit(ip netip.Addr) (l Limit, most int, what string) {
-	most = s.Limits.Connections
+	return s.Limits.reached(len(s.conns), s.byAddress[ip], 1)
+}
+
+// reached returns the limit that one more connection would exceed if open ones exist, and ofAddress
+// from its address. Each takes the given number of file descriptors.
+func (l *Limits) reached(open, ofAddress, descriptors int) (limit Limit, most int, what string) {
+	most = l.Connections
 	if most > 0 {
 		if files := openFileLimit(); files > 0 {
-			most = min(most, files-files/taskShare)
+			most = min(most, (files-files/taskShare)/descriptors)
 		}
 	}
 	switch {
-	case most > 0 && len(s.conns) >= most:
+	case most > 0 && open >= most:
 		return LimitConnections, most, "too many connections"
-	case s.Limits.AddressConnections > 0 && s.byAddress[ip] >= s.Limits.AddressConnections:
-		return LimitAddressConnections, s.Limits.AddressConnections, "too many connections from this address"
+	case l.AddressConnections > 0 && ofAddress >= l.AddressConnections:
+		return LimitAddressConnections, l.AddressConnections, "too many connections from this address"
 	}
 	return 0, 0, ""
+}
+
+// RefuseConnection returns why one more connection must be refused if open ones exist, and
+// ofAddress from its address; "" if it need not. Each takes the given number of file descriptors.
+func (l *Limits) RefuseConnection(open, ofAddress, descriptors int) (limit Limit, why string) {
+	limit, most, what := l.reached(open, ofAddress, descriptors)
+	if what == "" {
+		return 0, ""
+	}
+	return limit, limit.text(what, most)
+}
+
+// Refusal returns what a server sends first on a connection that it refuses.
+func Refusal(why string) []byte {
+	return append(appendOwnSettings(nil, true, 0), goAway(0, codeEnhanceYourCalm, why)...)
 }
 
 // admitName counts a connection for its client, whose certificate has proved its name. It returns
@@ -121,8 +142,7 @@ func (s *Server) refuseConn(nc net.Conn, why string) {
 		defer s.refusals.Add(-1)
 		defer nc.Close()
 		_ = nc.SetDeadline(time.Now().Add(goAwayTimeout)) // the following calls report the error
-		frames := appendOwnSettings(nil, true, 0)
-		if _, err := nc.Write(append(frames, goAway(0, codeEnhanceYourCalm, why)...)); err == nil {
+		if _, err := nc.Write(Refusal(why)); err == nil {
 			// data that is not read would discard the GOAWAY
 			_, _ = nc.Read(make([]byte, 512))
 		}

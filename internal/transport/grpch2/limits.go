@@ -31,6 +31,16 @@ type Limits struct {
 	Decompression int
 }
 
+// DefaultLimits returns the limits of a server that sets none.
+func DefaultLimits() Limits {
+	return Limits{
+		Connections: 10_000, AddressConnections: 1000, NameConnections: 256,
+		Handshake: 10 * time.Second, Frame: 30 * time.Second, Idle: 10 * time.Minute, Request: time.Minute, Response: time.Minute,
+		Keepalive: DefaultKeepalive, Streams: 1000, TaskStreams: 1 << 16,
+		RequestSize: 1 << 30, GraphSize: 512 << 20, Decompression: 100,
+	}
+}
+
 // A Limit is one of Limits.
 type Limit int
 

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/transport/connlimit"
+	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/internal/transport/secure"
 )
 
@@ -28,6 +30,13 @@ const (
 	acceptBackoff = 100 * time.Millisecond
 )
 
+// NewLimiter returns a limiter for proxies. most is the number of connections; 0 for any. Each
+// takes a descriptor for the client and one for the task. All clients have loopback addresses or
+// none, so those from one address are not limited.
+func NewLimiter(most int, log *slog.Logger) *connlimit.Limiter {
+	return &connlimit.Limiter{Limits: grpch2.Limits{Connections: most}, Descriptors: 2, Refusal: grpch2.Refusal, Log: log}
+}
+
 // A Proxy carries the connections of one listener to one task. Its fields must not change once
 // Serve was called.
 type Proxy struct {
@@ -37,6 +46,9 @@ type Proxy struct {
 	Credentials *secure.Credentials
 	// Allowed reports whether a user may use the proxy. nil allows all, without a look at the user.
 	Allowed func(uid uint32) bool
+	// Limiter counts the connections, those of other proxies with the same limiter too. The caller
+	// closes it.
+	Limiter *connlimit.Limiter
 	Log     *slog.Logger
 
 	running sync.WaitGroup
@@ -61,11 +73,17 @@ func (p *Proxy) Serve() error {
 			<-time.After(acceptBackoff)
 			continue
 		}
+		release := p.Limiter.Admit(c)
+		if release == nil {
+			continue
+		}
 		if !p.add(c) {
 			c.Close()
+			release()
 			return nil
 		}
 		p.running.Go(func() {
+			defer release()
 			defer p.remove(c)
 			if err := p.carry(c); err != nil {
 				p.Log.Warn("a connection has ended", "peer", c.RemoteAddr(), "to", p.To, "error", err)

@@ -79,13 +79,17 @@ func echoTask(t *testing.T, creds *secure.Credentials) string {
 	return l.Addr().String()
 }
 
+// most is the number of connections that proxies of tests accept.
+const most = 2
+
 // start serves a proxy until the end of the test.
 func start(t *testing.T, l net.Listener, to string, creds *secure.Credentials, allowed func(uint32) bool) *lines {
 	t.Helper()
 	log := &lines{}
+	logger := slog.New(slog.NewTextHandler(log, nil))
 	p := &proxy.Proxy{
 		Listener: l, To: to, Task: cluster.Task{Job: "worker"}, Credentials: creds, Allowed: allowed,
-		Log: slog.New(slog.NewTextHandler(log, nil)),
+		Limiter: proxy.NewLimiter(most, logger), Log: logger,
 	}
 	done := make(chan error, 1)
 	go func() { done <- p.Serve() }()
@@ -94,6 +98,7 @@ func start(t *testing.T, l net.Listener, to string, creds *secure.Credentials, a
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
+		p.Limiter.Close()
 	})
 	return log
 }
@@ -147,6 +152,32 @@ func TestCarriesBytes(t *testing.T) {
 		if _, err := io.ReadFull(c, got); err != nil || string(got) != string(want) {
 			t.Errorf("%s: other bytes, %v", l.Addr().Network(), err)
 		}
+	}
+}
+
+// A connection beyond the limit ends with GOAWAY, which clients report.
+func TestTooManyConnections(t *testing.T) {
+	task, client := credentials(t)
+	l := listen(t)
+	start(t, l, echoTask(t, task), client, onlyMe)
+	for range most {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = c.Write([]byte("PRI * HTTP/2.0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := io.ReadAll(c); !strings.HasSuffix(string(got), "too many connections (2, set by --max-connections)") {
+		t.Errorf("got %q", got)
 	}
 }
 
