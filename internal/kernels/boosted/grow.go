@@ -98,7 +98,7 @@ func (a *arguments) splits(ctx *kernel.Context, rate float32) (map[int32]split, 
 		for _, s := range all {
 			old, found := best[s.node]
 			if !found {
-				meter.MustTakeEntry(4 * int(unsafe.Sizeof(s))) // a map has up to four slots for an entry
+				meter.MustTakeEntry(4 * int(unsafe.Sizeof(s))) // a map has up to four slots each
 			}
 			if !found || larger(s.gain, old.gain) && !same(s.gain, old.gain) || same(s.gain, old.gain) && s.feature < old.feature {
 				best[s.node] = s

@@ -83,7 +83,7 @@ func newToVariant(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// rowSplitsMemory is about the memory of the header and the buffer of the splits of a row, in bytes.
+// rowSplitsMemory is about the memory of the splits of a row in bytes: their header and buffer.
 const rowSplitsMemory = 200
 
 // putRows sets output 0 to a vector of the rows of a ragged tensor, which share its values.

@@ -84,8 +84,8 @@ func (g *growth) stores(at inspector.Cursor, to ast.Expr) bool {
 // unknownSize is larger than any element.
 const unknownSize = 1 << 40
 
-// grows reports whether a list or map, of which an iteration takes size bytes, grows in a loop that
-// is not bounded. Loops that the variable is declared in do not count.
+// grows reports whether a list or map grows in a loop that is not bounded. An iteration adds size
+// bytes to it. Loops that the variable is declared in do not count.
 func (g *growth) grows(at inspector.Cursor, grown ast.Expr, size int64) bool {
 	for f := range at.Enclosing((*ast.FuncDecl)(nil)) {
 		if decl, ok := f.Node().(*ast.FuncDecl); ok && g.isForGraphs(decl) {
