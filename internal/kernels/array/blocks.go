@@ -264,6 +264,7 @@ func blocked(space tensor.Shape, sizes []int64) strided.View {
 		places, rest = append(places, 2+2*i), append(rest, 1+2*i)
 	}
 	for i := 1 + 2*len(sizes); i < len(v.Dims); i++ {
+		//sizedmake:ok dimensions
 		rest = append(rest, i)
 	}
 	return v.Permute(slices.Concat(places, rest))

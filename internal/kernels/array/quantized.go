@@ -130,7 +130,7 @@ func concatRanges(ctx *kernel.Context, n int, of quantize.IntType) (from []quant
 			}
 		}
 		r := quantize.Range{Min: tensor.Values[float32](lo)[0], Max: tensor.Values[float32](hi)[0]}
-		from = append(from, r)
+		from = membudget.Append(from, r)
 		to.Min, to.Max = min(to.Min, r.Min), max(to.Max, r.Max)
 	}
 	if of.First < 0 {

@@ -84,6 +84,7 @@ func tile(ctx *kernel.Context) error {
 	v := strided.View{}
 	plain := strided.Of(in.Shape())
 	for i, d := range plain.Dims {
+		//sizedmake:ok dimensions
 		v.Dims, v.Strides = append(v.Dims, int(times[i]), d), append(v.Strides, 0, plain.Strides[i])
 	}
 	return copyView(ctx, in, v, shape)

@@ -145,6 +145,7 @@ func (n *node) add(ctx *kernel.Context, lo, hi int, process func([]*item), done 
 	}
 	it := &item{id: rand.Int64(), ctx: ctx, rows: rows, process: process, done: done}
 	for i := lo; i < hi; i++ {
+		//sizedmake:ok one for each input
 		it.inputs = append(it.inputs, ctx.Input(i).Retain())
 	}
 	if err := b.queue(n.queue).add(it); err != nil {
@@ -225,7 +226,7 @@ func (n *node) gather(items []*item) {
 	rows, index, total := membudget.Make[[]tensor.Tensor](len(items)), []int64(nil), 0
 	for i, it := range items {
 		rows[i] = it.inputs
-		index = append(index, it.id, int64(total), int64(total+it.rows))
+		index = membudget.AppendAll(index, it.id, int64(total), int64(total+it.rows))
 		total += it.rows
 	}
 	last := items[len(items)-1]
@@ -237,6 +238,7 @@ func (n *node) gather(items []*item) {
 	for c := 0; err == nil && c < len(last.inputs); c++ {
 		var t tensor.Tensor
 		t, err = concat(rows, c, n.padded(total)-total)
+		//sizedmake:ok one for each input
 		whole = append(whole, t)
 	}
 	for _, it := range items[:len(items)-1] {

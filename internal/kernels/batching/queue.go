@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/weft-ml/weft/internal/opkit/guard"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -213,6 +214,10 @@ func (q *queue) remove(it *item) {
 	}
 }
 
+// partMemory is about the memory of a part of an item, in bytes, without its tensors: the part, and
+// what notifies it of the end of the step.
+const partMemory = 500
+
 // parts splits an item. The first part has at most the given number of rows; the others are full
 // batches. The item completes when all parts have completed.
 func (it *item) parts(first, full int) []*item {
@@ -224,11 +229,13 @@ func (it *item) parts(first, full int) []*item {
 		sizes = append(sizes, first)
 	}
 	for rest := it.rows - first; rest > 0; rest -= full {
-		sizes = append(sizes, min(rest, full))
+		sizes = membudget.Append(sizes, min(rest, full))
 	}
 	j := &joined{item: it, outputs: membudget.Make[[]tensor.Tensor](len(sizes)), left: len(sizes)}
 	out, lo := membudget.Make[*item](len(sizes)), 0
+	var meter membudget.Meter
 	for i, rows := range sizes {
+		meter.MustTake(partMemory + len(it.inputs)*int(unsafe.Sizeof(tensor.Tensor{})))
 		p := &item{id: it.id, ctx: it.ctx, rows: rows, process: it.process}
 		p.inputs = rowsOf(it.inputs, lo, lo+rows)
 		p.done = func(outputs []tensor.Tensor, err error) { j.end(i, outputs, err) }
@@ -264,6 +271,7 @@ func (j *joined) end(i int, outputs []tensor.Tensor, err error) {
 	for c := 0; err == nil && c < len(j.outputs[0]); c++ {
 		var t tensor.Tensor
 		t, err = concat(j.outputs, c, 0)
+		//sizedmake:ok one for each output
 		all = append(all, t)
 	}
 	for _, outputs := range j.outputs {

@@ -96,6 +96,10 @@ func readIndex(index *tensor.Tensor, rows int) ([][]int64, error) {
 	return out, nil
 }
 
+// keptMemory is about the memory of rows that are kept or passed on, in bytes: their header and
+// buffer, the timer, and the entry in a map.
+const keptMemory = 500
+
 // add processes the inputs of one step. It calls done with the step's rows unless it returns an
 // error.
 func (u *unbatcher) add(ctx *kernel.Context, done func([]tensor.Tensor, error)) error {
@@ -111,6 +115,7 @@ func (u *unbatcher) add(ctx *kernel.Context, done func([]tensor.Tensor, error)) 
 		return status.InvalidArgumentf("Input id should be scalar; Got: %v.", id)
 	}
 	key := tensor.Value[int64](id)
+	membudget.MustTake(int64(len(index)) * keptMemory) // before the step waits
 	var ready []func()
 	defer func() {
 		for _, f := range ready {

@@ -125,6 +125,9 @@ func (g *gradients) add(ctx *kernel.Context, done func([]tensor.Tensor, error)) 
 	return nil
 }
 
+// wantedMemory is the memory of the entry of wanted for a row, in bytes, with its place in lists.
+const wantedMemory = 128
+
 // batchKeys returns the steps listed in an index of Batch.
 func batchKeys(index *tensor.Tensor) ([]int64, error) {
 	if index.NumElements() == 0 {
@@ -137,6 +140,7 @@ func batchKeys(index *tensor.Tensor) ([]int64, error) {
 	if index.NumElements() != 3*n {
 		return nil, status.InvalidArgumentf("batch_index should contain %d elements. Received %d", 3*n, index.NumElements())
 	}
+	membudget.MustTake(int64(n) * wantedMemory)
 	keys := membudget.Make[int64](n)
 	for i := range keys {
 		keys[i] = tensor.Values[int64](index)[3*i]
@@ -165,6 +169,7 @@ func (g *gradients) want(ctx *kernel.Context, key int64, b *gradBatch) error {
 	}
 	g.batches[key] = b
 	for _, k := range missing {
+		//sizedmake:ok batchKeys has asked for the memory
 		g.wanted[k] = key
 	}
 	b.ended = context.AfterFunc(ctx.Context(), func() { g.cancel(ctx, key, b) })

@@ -3,6 +3,7 @@ package boosted
 import (
 	"sync"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -138,7 +139,7 @@ func (t *tree) split(s split) error {
 	}
 	n.feature, n.dimension, n.bucket = s.feature, s.dimension, s.bucket
 	n.left, n.right = int32(len(t.nodes)), int32(len(t.nodes))+1
-	t.nodes = append(t.nodes, node{kind: leafNode, leaf: previous.plus(s.left)}, node{kind: leafNode, leaf: previous.plus(s.right)})
+	t.nodes = membudget.AppendAll(t.nodes, node{kind: leafNode, leaf: previous.plus(s.left)}, node{kind: leafNode, leaf: previous.plus(s.right)})
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -88,6 +89,7 @@ type arguments struct {
 // splits returns the best split for each node.
 func (a *arguments) splits(ctx *kernel.Context, rate float32) (map[int32]split, error) {
 	best := map[int32]split{}
+	var meter membudget.Meter
 	for f := range a.features {
 		all, err := a.feature(ctx, f, rate)
 		if err != nil {
@@ -95,6 +97,9 @@ func (a *arguments) splits(ctx *kernel.Context, rate float32) (map[int32]split, 
 		}
 		for _, s := range all {
 			old, found := best[s.node]
+			if !found {
+				meter.MustTakeEntry(4 * int(unsafe.Sizeof(s))) // a map has up to four slots each
+			}
 			if !found || larger(s.gain, old.gain) && !same(s.gain, old.gain) || same(s.gain, old.gain) && s.feature < old.feature {
 				best[s.node] = s
 			}

@@ -319,7 +319,7 @@ func (p *prediction) path(example int) (string, error) {
 				return "", status.Internalf("Expected tree_logits.size() == 1, got %d", len(values))
 			}
 			logit = t.weight * values[0]
-			logits = append(logits, logit+before)
+			logits = membudget.Append(logits, logit+before)
 		}
 		if i == 0 || at > 0 { // the root of a later tree has no logits of its own
 			before += logit

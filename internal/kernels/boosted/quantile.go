@@ -195,7 +195,7 @@ func checkStream(epsilon float32, elements int64) error {
 // push adds a value. Values without weight do not count.
 func (s *stream) push(value, weight float32) {
 	if weight > 0 {
-		s.buffer = append(s.buffer, entry{value: value, weight: weight})
+		s.buffer = membudget.Append(s.buffer, entry{value: value, weight: weight})
 	}
 	if int64(len(s.buffer)) >= s.capacity {
 		s.flush()
@@ -216,6 +216,7 @@ func (s *stream) add(more summary) {
 	}
 	for level := 0; ; level++ {
 		if level == len(s.levels) {
+			//sizedmake:ok as many as the logarithm of the values
 			s.levels = append(s.levels, nil)
 		}
 		empty := len(s.levels[level]) == 0

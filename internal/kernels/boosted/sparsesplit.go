@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -37,18 +38,26 @@ func (s *sums) add(other *sums) {
 type sparseNode struct {
 	node       int32
 	dimensions map[int32]map[int32]*sums
+	meter      *membudget.Meter
 }
 
-func newSparseNode(node int32) *sparseNode { return &sparseNode{node, map[int32]map[int32]*sums{}} }
+// smallestMap is the memory of the map of a dimension with one bucket, in bytes.
+const smallestMap = 200
+
+func newSparseNode(node int32, meter *membudget.Meter) *sparseNode {
+	return &sparseNode{node, map[int32]map[int32]*sums{}, meter}
+}
 
 // set stores one number of the statistics: that of a dimension and a bucket.
 func (n *sparseNode) set(at []int32, v float32) {
 	buckets := n.dimensions[at[1]]
 	if buckets == nil {
+		n.meter.MustTakeEntry(smallestMap)
 		buckets = map[int32]*sums{}
 		n.dimensions[at[1]] = buckets
 	}
 	if buckets[at[2]] == nil {
+		n.meter.MustTakeEntry(8) // sums
 		buckets[at[2]] = &sums{}
 	}
 	switch at[3] {
@@ -84,10 +93,12 @@ func sparseSplits(ctx *kernel.Context) error {
 		return status.InvalidArgumentf("stats_summary_indices must have the shape [%d, 4], got %v", len(values), ctx.Input(1).Shape())
 	}
 	var found []split
-	current := newSparseNode(-1)
+	var meter membudget.Meter
+	current := newSparseNode(-1, &meter)
 	end := func() {
 		if best, ok := s.sparse(current, shape[2]-1); ok {
-			found = append(found, best)
+			meter.MustTake(best.memory())
+			found = membudget.Append(found, best)
 		}
 	}
 	for i, v := range values {
@@ -100,7 +111,7 @@ func sparseSplits(ctx *kernel.Context) error {
 				shape[3], at[3], i)
 		case at[0] != current.node:
 			end()
-			current = newSparseNode(at[0])
+			current = newSparseNode(at[0], &meter)
 		}
 		current.set(at, v)
 	}

@@ -99,6 +99,7 @@ func (s *stats) aggregateSparse(ctx *kernel.Context) error {
 	}
 	width := b.gradients.cols + b.hessians.cols
 	sums := map[place][]float32{}
+	var meter membudget.Meter
 	next := 0 // the first given value that has not been used
 	for i, node := range b.nodes {
 		for d := range int32(f.dimensions) {
@@ -109,6 +110,7 @@ func (s *stats) aggregateSparse(ctx *kernel.Context) error {
 			}
 			at := place{node, d, bucket}
 			if sums[at] == nil {
+				meter.MustTakeEntry(4 * width)
 				sums[at] = membudget.Make[float32](width)
 			}
 			for j, v := range b.gradients.row(i) {

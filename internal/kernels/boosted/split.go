@@ -28,6 +28,9 @@ type split struct {
 	kind              string
 }
 
+// memory returns the number of bytes of the weights of s.
+func (s *split) memory() int { return 4 * (cap(s.left) + cap(s.right)) }
+
 // splitting holds the parameters of a search for splits.
 type splitting struct {
 	regularization
@@ -209,7 +212,7 @@ func setSplits(ctx *kernel.Context, all []split, logits int, complexity float32,
 	for i, s := range all {
 		nodes[i], features[i], dimensions[i], buckets[i] = s.node, s.feature, s.dimension, s.bucket
 		gains[i], kinds[i] = s.gain-complexity, s.kind
-		left, right = append(left, s.left...), append(right, s.right...)
+		left, right = membudget.AppendAll(left, s.left...), membudget.AppendAll(right, s.right...)
 	}
 	i := 0
 	ints := func(v []int32) error { i++; return setVector(ctx, i-1, v) }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -104,10 +105,12 @@ func bestGains(ctx *kernel.Context, features int) error {
 			return err
 		}
 		var found []split
+		var meter membudget.Meter
 		for node := s.first; node < s.last; node++ {
 			row := tensor.Values[float32](t)[int(node)*t.Dim(1)*2:][:t.Dim(1)*2]
 			if best, ok := s.threshold(node, row); ok {
-				found = append(found, best)
+				meter.MustTake(best.memory())
+				found = membudget.Append(found, best)
 			}
 		}
 		if err := setGains(ctx, found, f, features, s.complexity); err != nil {
@@ -146,8 +149,9 @@ func setGains(ctx *kernel.Context, found []split, f, features int, complexity fl
 	var nodes, buckets []int32
 	var gains, left, right []float32
 	for _, s := range found {
-		nodes, buckets, gains = append(nodes, s.node), append(buckets, s.bucket), append(gains, s.gain-complexity)
-		left, right = append(left, s.left...), append(right, s.right...)
+		nodes, buckets = membudget.Append(nodes, s.node), membudget.Append(buckets, s.bucket)
+		gains = membudget.Append(gains, s.gain-complexity)
+		left, right = membudget.AppendAll(left, s.left...), membudget.AppendAll(right, s.right...)
 	}
 	column := tensor.Shape{int64(len(found)), 1}
 	for _, err := range []error{
@@ -188,6 +192,7 @@ func bestSplits(ctx *kernel.Context, logits, features int, kinds func() ([]strin
 		}
 	}
 	var found []split
+	var meter membudget.Meter
 	for node := s.first; node < s.last; node++ {
 		totalG, totalH := all[0].total(int(node), 0)
 		if norm(totalH) < s.minWeight {
@@ -204,7 +209,8 @@ func bestSplits(ctx *kernel.Context, logits, features int, kinds func() ([]strin
 		}
 		if c.found {
 			c.best.gain -= parent
-			found = append(found, c.best)
+			meter.MustTake(c.best.memory())
+			found = membudget.Append(found, c.best)
 		}
 	}
 	return setSplits(ctx, found, logits, s.complexity, ids)

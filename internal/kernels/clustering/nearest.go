@@ -129,7 +129,7 @@ func (c *candidates) add(products, halfNorms []float32, first, k int) {
 		if c.cut && d >= c.all[k-1].distance {
 			continue
 		}
-		c.all = append(c.all, candidate{d, first + i})
+		c.all = membudget.Append(c.all, candidate{d, first + i})
 		if len(c.all) >= 2*k+16 {
 			c.nearest(k)
 		}

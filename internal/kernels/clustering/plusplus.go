@@ -65,8 +65,9 @@ type sampling struct {
 	*points
 	random  *philox.Words
 	chosen  map[int]bool
-	nearest []float32 // half of the squared distance of each point from the nearest center
-	sums    []float32 // prefix sums of nearest, inclusive
+	meter   membudget.Meter // of chosen
+	nearest []float32       // half of the squared distance of each point from the nearest center
+	sums    []float32       // prefix sums of nearest, inclusive
 }
 
 func newSampling(p *points, seed int64) *sampling {
@@ -101,6 +102,7 @@ func (s *sampling) choose(draws int64) int {
 		}
 	}
 	s.nearest = after
+	s.meter.MustTakeEntry(0)
 	s.chosen[best] = true
 	return best
 }

@@ -207,6 +207,7 @@ func (it *aheadInterleave) readLane(r *run, l *aheadLane) {
 		e, err := it.read(r, l)
 		it.mu.Lock()
 		if !errors.Is(err, errEnd) {
+			//sizedmake:ok elements that are held
 			l.results = append(l.results, ready(e, err))
 		}
 		more = err == nil && len(l.results) < it.d.parallel.buffer && r.lifetime.Err() == nil
@@ -300,6 +301,7 @@ func (it *aheadInterleave) freedMatch() bool {
 		if i < 0 || i >= len(it.lanes) || it.lanes[i] != nil || listed[i] {
 			return false
 		}
+		//sizedmake:ok one for each lane
 		listed[i] = true
 	}
 	for i, l := range it.lanes {

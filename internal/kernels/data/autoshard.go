@@ -180,6 +180,7 @@ func (s *sharder) files(t *tensor.Tensor) (tensor.Tensor, error) {
 func (s *sharder) functionOverTensors(m *nodeDataset) int {
 	for depth := 0; ; depth++ {
 		m = nodeDatasetOf(&m.inputs[0])
+		//sizedmake:ok part of a graph
 		if m == nil || !anyVersion(m.op(), append(callers, passers...)) {
 			return -1
 		}
@@ -216,6 +217,7 @@ func readsFiles(n *node) (bool, error) {
 	}
 	functions := map[string]*pb.FunctionDef{}
 	for _, f := range lib.GetFunction() {
+		//sizedmake:ok part of a graph
 		functions[f.GetSignature().GetName()] = f
 	}
 	return functionReadsFiles(functions, f.Name), nil

@@ -123,6 +123,7 @@ func (c compressed) uncompress() (element, error) {
 	if uint64(size) != want { //nolint:gosec // a length is not negative
 		return nil, status.Internalf("Uncompressed size mismatch. Snappy expects %d whereas the tensor metadata suggests %d", size, want)
 	}
+	membudget.MustTake(int64(size))
 	all, err := snappy.Decode(nil, c.GetData())
 	if err != nil {
 		return nil, status.Internalf("Failed to perform snappy decompression.")

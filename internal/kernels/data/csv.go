@@ -157,6 +157,7 @@ func (c csvRecords) record() (string, error) {
 			if all, err = unsized.Grow(all); err != nil {
 				return "", err
 			}
+			//sizedmake:ok unsized.Grow has asked for the memory
 			all = append(all, b)
 			continue
 		}

@@ -82,6 +82,7 @@ func (f *csvFormat) parse(record string) (element, error) {
 			note(err)
 			continue
 		}
+		//sizedmake:ok at most as many as types
 		out = append(out, t)
 	}
 	if first == nil && len(out) != len(f.types) {

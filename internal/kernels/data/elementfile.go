@@ -13,6 +13,7 @@ import (
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/record"
 	"github.com/weft-ml/weft/internal/format/unsized"
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -182,7 +183,7 @@ func (r *elementReader) read() (element, error) {
 		return r.readSnappy(b)
 	}
 	m := &pb.SnapshotRecord{}
-	if proto.Unmarshal(b, m) != nil || len(m.GetTensor()) != len(r.types) {
+	if protomem.Unmarshal(b, m) != nil || len(m.GetTensor()) != len(r.types) {
 		return nil, r.damaged()
 	}
 	e := element(membudget.Make[tensor.Tensor](len(m.GetTensor())))
@@ -197,13 +198,18 @@ func (r *elementReader) read() (element, error) {
 
 func (r *elementReader) readSnappy(head []byte) (element, error) {
 	m := &pb.SnapshotTensorMetadata{}
-	if proto.Unmarshal(head, m) != nil || len(m.GetTensorMetadata()) != len(r.types) {
+	if protomem.Unmarshal(head, m) != nil || len(m.GetTensorMetadata()) != len(r.types) {
 		return nil, status.DataLossf("Could not parse SnapshotTensorMetadata")
 	}
 	packed, err := r.bytes()
 	if err != nil {
 		return nil, r.damaged()
 	}
+	size, err := snappy.DecodedLen(packed)
+	if err != nil {
+		return nil, status.Internalf("Failed to perform snappy decompression.")
+	}
+	membudget.MustTake(int64(size))
 	all, err := snappy.Decode(nil, packed)
 	if err != nil {
 		return nil, status.Internalf("Failed to perform snappy decompression.")
@@ -229,7 +235,7 @@ func (r *elementReader) readSnappy(head []byte) (element, error) {
 func storedComponent(dtype tensor.DType, p *pb.TensorShapeProto, b []byte) (tensor.Tensor, error) {
 	if !hasRawBytes(dtype) {
 		m := &pb.TensorProto{}
-		if proto.Unmarshal(b, m) != nil {
+		if protomem.Unmarshal(b, m) != nil {
 			return tensor.Tensor{}, status.Internalf("Could not parse TensorProto")
 		}
 		return pbconv.TensorFromProto(m)

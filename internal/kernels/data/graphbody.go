@@ -65,6 +65,7 @@ func (b *body) build() error {
 	for _, name := range sig.GetControlOutput() {
 		for _, n := range b.nodes {
 			if n.GetName() == b.f.GetControlRet()[name] {
+				//sizedmake:ok part of a graph
 				b.controls = append(b.controls, n)
 			}
 		}

@@ -198,10 +198,12 @@ func (w *graphWriter) addFunctions(lib *pb.FunctionDefLibrary) error {
 				return err
 			}
 		}
+		//sizedmake:ok part of a graph
 		w.functions[name] = true
 		into.Function = append(into.Function, f)
 		for _, g := range lib.GetGradient() {
 			if g.GetFunctionName() == name {
+				//sizedmake:ok part of a graph
 				into.Gradient = append(into.Gradient, g)
 			}
 		}

@@ -20,6 +20,7 @@ import (
 func fingerprint(g *pb.GraphDef) (uint64, error) {
 	h := &hasher{functions: map[string]*pb.FunctionDef{}, hashes: map[string]uint64{}}
 	for _, f := range g.GetLibrary().GetFunction() {
+		//sizedmake:ok part of a graph
 		h.functions[f.GetSignature().GetName()] = f
 	}
 	i := slices.IndexFunc(g.GetNode(), func(n *pb.NodeDef) bool { return n.GetOp() == "_Retval" })
@@ -43,6 +44,7 @@ func combine(a, b uint64) uint64 { return a ^ (b + 0x9e3779b97f4a7800 + a<<10 + 
 func (h *hasher) from(nodes []*pb.NodeDef, root *pb.NodeDef) (uint64, error) {
 	w := &walk{hasher: h, nodes: map[string]*pb.NodeDef{}, edges: map[*pb.NodeDef]*edges{}, done: map[*pb.NodeDef]uint64{}}
 	for _, n := range nodes {
+		//sizedmake:ok part of a graph
 		w.nodes[n.GetName()] = n
 	}
 	if err := w.visit(root); err != nil {
@@ -74,8 +76,10 @@ func (w *walk) visit(root *pb.NodeDef) error {
 		if visited[n.GetName()] {
 			continue
 		}
+		//sizedmake:ok part of a graph
 		visited[n.GetName()] = true
 		e := &edges{}
+		//sizedmake:ok part of a graph
 		w.edges[n] = e
 		for i, input := range n.GetInput() {
 			if isSeed(n.GetOp(), i) {

@@ -124,6 +124,7 @@ func (it *reducerIterator) state(a *archive) {
 		}
 		a.int(&key)
 		a.element(&state)
+		//sizedmake:ok an element each
 		it.states[key] = state
 	}
 	it.source.state(a)

@@ -173,6 +173,7 @@ func (it *groupsIterator) state(a *archive) {
 		a.int(&key)
 		a.int(&g.size)
 		a.elements(&g.elems)
+		//sizedmake:ok an element each, or more
 		it.groups[key] = g
 	}
 	it.source.state(a)

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
@@ -114,7 +115,7 @@ func parseHandle(ctx *kernel.Context) (*tensor.Handle, error) {
 		return nil, status.InvalidArgumentf("string_handle must be a scalar")
 	}
 	p := &pb.ResourceHandleProto{}
-	if proto.Unmarshal([]byte(tensor.Value[string](in)), p) != nil {
+	if protomem.Unmarshal([]byte(tensor.Value[string](in)), p) != nil {
 		return nil, status.InvalidArgumentf("Could not parse string_handle as a valid ResourceHandle")
 	}
 	h, err := pbconv.HandleFromProto(p)

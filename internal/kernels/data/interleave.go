@@ -145,10 +145,14 @@ func (it *interleaveIterator) pass() {
 	}
 }
 
+// laneMemory is about the memory of an open lane, in bytes: its dataset and the iterator.
+const laneMemory = 1 << 10
+
 // lane returns the current lane. If it is free, it opens the dataset of the next input element.
 func (it *interleaveIterator) lane(r *run) (*lane, error) {
 	if int64(len(it.lanes)) <= it.current {
-		it.lanes = append(it.lanes, lane{})
+		membudget.MustTake(laneMemory)
+		it.lanes = membudget.Append(it.lanes, lane{})
 	}
 	l := &it.lanes[it.current]
 	if l.at != nil || it.exhausted {

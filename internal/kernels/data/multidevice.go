@@ -305,6 +305,7 @@ func (d *shardedIteration) withdraw(shard int, p *result) bool {
 	q := &d.shards[shard]
 	for i, other := range q.requests {
 		if other == p {
+			//sizedmake:ok the list becomes shorter
 			q.requests = append(q.requests[:i:i], q.requests[i+1:]...)
 			return true
 		}

@@ -151,9 +151,11 @@ func (it *parallelMapIterator) read(r *run) {
 		case errors.Is(err, errEnd):
 			it.exhausted = true
 		case err != nil:
+			//sizedmake:ok at most one for each call
 			it.results = append(it.results, ready(nil, err))
 		default:
 			p := newResult()
+			//sizedmake:ok at most one for each call
 			it.results = append(it.results, p)
 			go it.call(r.ahead(), e, p)
 		}

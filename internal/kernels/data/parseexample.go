@@ -55,6 +55,7 @@ func newParseExample(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	attrs := opdef.Attrs{"num_sparse": int64(d.sparse), "ragged_value_types": []tensor.DType{}, "ragged_split_types": []tensor.DType{}}
 	for _, name := range []string{"Tdense", "sparse_types", "dense_shapes", "ragged_value_types", "ragged_split_types"} {
 		if v, ok := n.Attrs[name]; ok {
+			//sizedmake:ok attributes
 			attrs[name] = v
 		}
 	}

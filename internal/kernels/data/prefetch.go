@@ -105,6 +105,7 @@ func (it *prefetchIterator) work(r *run, filled chan struct{}) {
 	for {
 		e, err := nextGuarded(it.input, r)
 		it.mu.Lock()
+		//sizedmake:ok elements that are held
 		it.buffer = append(it.buffer, ready(e, err))
 		close(it.more)
 		it.more = make(chan struct{})

@@ -114,6 +114,7 @@ func (n *node) inputs(ctx *kernel.Context, arg string) (element, error) {
 	}
 	out := element(membudget.MakeCap[tensor.Tensor](hi - lo))
 	for i := lo; i < hi; i++ {
+		//sizedmake:ok one for each input
 		out = append(out, ctx.Input(i).Retain())
 	}
 	return out, nil

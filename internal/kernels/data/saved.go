@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/record"
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -301,7 +302,7 @@ func (p *partReader) read(r *run) (element, error) {
 			return nil, err
 		}
 		m := &pb.TensorProto{}
-		if err := proto.Unmarshal([]byte(b), m); err != nil {
+		if err := protomem.Unmarshal([]byte(b), m); err != nil {
 			e.release()
 			return nil, status.DataLossf("Unable to parse tensor from stored proto in file: %s", p.file.Name())
 		}

@@ -92,7 +92,7 @@ func (it *shuffleAndRepeatIterator) fill(r *run) error {
 			if it.started == 0 {
 				it.random = it.d.seeds.next()
 			}
-			it.rounds = append(it.rounds, nil)
+			it.rounds = membudget.Append(it.rounds, nil)
 			it.started++
 		}
 		if err := it.polls.check(r); err != nil {

@@ -143,8 +143,9 @@ func (d *chunkNamesDataset) iterate(*run) (iterator, error) {
 type chunkNamesIterator struct {
 	d       *chunkNamesDataset
 	read    map[string]bool
-	pending []string // chunks found and not returned
-	done    bool     // the snapshot is complete
+	meter   membudget.Meter // of read
+	pending []string        // chunks found and not returned
+	done    bool            // the snapshot is complete
 }
 
 // Minimum and maximum intervals between checks of an incomplete snapshot.
@@ -157,6 +158,7 @@ func (it *chunkNamesIterator) next(r *run) (element, error) {
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		if len(it.pending) > 0 {
 			name := it.pending[0]
+			it.meter.MustTakeEntry(0)
 			it.pending, it.read[name] = it.pending[1:], true
 			return element{tensor.Scalar(fileio.Join(it.d.path, chunksDir, name))}, nil
 		}
@@ -207,6 +209,7 @@ func (it *chunkNamesIterator) state(a *archive) {
 	}
 	it.read, it.pending, it.done = map[string]bool{}, nil, false
 	for _, name := range tensor.Values[string](&names[0]) {
+		it.meter.MustTakeEntry(0)
 		it.read[name] = true
 	}
 }

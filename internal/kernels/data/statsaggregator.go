@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/summary"
@@ -41,6 +42,7 @@ type aggregator struct {
 	mu         sync.Mutex
 	histograms map[string]*summary.HistogramBuilder // guarded by mu
 	scalars    map[string]float32                   // guarded by mu
+	meter      membudget.Meter                      // of the maps; guarded by mu
 }
 
 // TypeName returns TensorFlow's name of the resource.
@@ -60,10 +62,10 @@ func (a *aggregator) values() []summary.Value {
 	defer a.mu.Unlock()
 	var out []summary.Value
 	for _, tag := range slices.Sorted(maps.Keys(a.histograms)) {
-		out = append(out, summary.Value{Tag: tag, Data: a.histograms[tag].Histogram()})
+		out = membudget.Append(out, summary.Value{Tag: tag, Data: a.histograms[tag].Histogram()})
 	}
 	for _, tag := range slices.Sorted(maps.Keys(a.scalars)) {
-		out = append(out, summary.Value{Tag: tag, Data: a.scalars[tag]})
+		out = membudget.Append(out, summary.Value{Tag: tag, Data: a.scalars[tag]})
 	}
 	return out
 }
@@ -89,6 +91,9 @@ type recorder struct {
 // statsDelimiter separates the parts of the name of a statistic.
 const statsDelimiter = "::"
 
+// histogramMemory is the memory of a histogram, in bytes: 1,551 counts.
+const histogramMemory = 12_500
+
 // count adds a value to a histogram.
 func (s *recorder) count(name string, value float64) {
 	if s == nil {
@@ -98,6 +103,7 @@ func (s *recorder) count(name string, value float64) {
 	defer s.to.mu.Unlock()
 	h := s.to.histograms[s.prefix+name]
 	if h == nil {
+		s.to.meter.MustTakeEntry(histogramMemory + len(s.prefix) + len(name))
 		h = &summary.HistogramBuilder{}
 		s.to.histograms[s.prefix+name] = h
 	}
@@ -111,5 +117,9 @@ func (s *recorder) set(name string, value float64) {
 	}
 	s.to.mu.Lock()
 	defer s.to.mu.Unlock()
-	s.to.scalars[s.prefix+name] = float32(value)
+	key := s.prefix + name
+	if _, ok := s.to.scalars[key]; !ok {
+		s.to.meter.MustTakeEntry(len(key))
+	}
+	s.to.scalars[key] = float32(value)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -258,7 +259,7 @@ func (c *cutter) enter(box int) {
 			c.first = x
 		}
 		c.last = x + 1
-		places = append(places, simd.Between{
+		places = membudget.Append(places, simd.Between{
 			Lower: int(floor(at)) * c.channels, Upper: int(ceil(at)) * c.channels, Share: at - floor(at),
 		})
 	}

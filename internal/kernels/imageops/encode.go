@@ -58,7 +58,7 @@ func newEncodePNG(c *kernel.Construction) (kernel.Kernel, error) {
 		size := height * width * channels * in.DType().Size()
 		for i := range out.NumElements() {
 			if size == 0 {
-				bad = append(bad, strconv.Itoa(i))
+				bad = membudget.Append(bad, strconv.Itoa(i))
 				continue
 			}
 			text, err := encodePNG(in.Bytes()[i*size:(i+1)*size], height, width, channels, in.DType().Size(), level)

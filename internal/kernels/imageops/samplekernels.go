@@ -122,7 +122,7 @@ func transposed(spans []span, in int) []span {
 				t.start = x
 			}
 			for t.start+len(t.weights) <= x {
-				t.weights = append(t.weights, 0)
+				t.weights = membudget.Append(t.weights, 0)
 			}
 			t.weights[x-t.start] += w
 		}

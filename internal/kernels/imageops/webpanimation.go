@@ -48,7 +48,7 @@ func (f *webpFile) frames() (all []webpFrame, ok bool) {
 		if !ok || frame.x+frame.width > f.width || frame.y+frame.height > f.height {
 			return nil, false
 		}
-		all = append(all, frame)
+		all = membudget.Append(all, frame)
 	}
 	return all, len(all) > 0
 }

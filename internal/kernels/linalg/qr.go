@@ -118,7 +118,7 @@ func qr[S scalar](a matrix[S], p int, least float64) (q, r matrix[S]) {
 		for i := k + 1; i < a.rows; i++ {
 			a.set(i, k, 0)
 		}
-		all = append(all, h)
+		all = membudget.Append(all, h)
 	}
 	q = identity[S](a.rows).left(p)
 	for _, a := range slices.Backward(all) {

@@ -147,6 +147,7 @@ func (s *summation[T]) open(t *tensor.Tensor, in subscript) (operand, error) {
 		dim := all.Dims[axis]
 		switch size, seen := s.sizes[l]; {
 		case !seen || l < 0 && size == 1:
+			//sizedmake:ok labels of the equation
 			s.sizes[l] = dim
 		case size == dim || l < 0 && dim == 1:
 		case l < 0:

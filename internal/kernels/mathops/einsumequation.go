@@ -45,6 +45,7 @@ func parseEquation(s string, n int) (e equation, err error) {
 		if err != nil {
 			return e, err
 		}
+		//sizedmake:ok parts of the equation
 		e.in = append(e.in, in)
 	}
 	if e.out, err = parseSubscript(sides[1]); err != nil {
@@ -88,6 +89,7 @@ func (s subscript) labels(rank int) []label {
 
 func appendEllipsis(all []label, n int) []label {
 	for k := n - 1; k >= 0; k-- {
+		//sizedmake:ok dimensions
 		all = append(all, label(-1-k))
 	}
 	return all

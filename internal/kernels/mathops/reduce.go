@@ -285,6 +285,7 @@ func (d *directions) reducedLast(in *tensor.Tensor) (tensor.Tensor, error) {
 	for _, reduced := range []bool{false, true} {
 		for i, r := range d.reduced {
 			if r == reduced {
+				//sizedmake:ok dimensions
 				perm = append(perm, i)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -210,6 +211,7 @@ type beamSearch struct {
 	width    int
 	logProbs []float64 // input of step: logits, which it turns into log probabilities
 	kept     beamHeap
+	meter    membudget.Meter // of beams; the tree keeps those that are no longer in kept
 }
 
 // beam is a label sequence: that of its parent followed by one label.
@@ -221,6 +223,9 @@ type beam struct {
 	now      beamProb // impossible while the beam is not kept
 }
 
+// smallestMap is the memory of a map of children with one entry, in bytes.
+const smallestMap = 200
+
 // beamProb holds log probabilities of a label sequence: of all paths, and of the paths that end in
 // a blank or in a label.
 type beamProb struct{ total, blank, label float64 }
@@ -229,7 +234,7 @@ var impossible = beamProb{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
 
 func newBeamSearch(width, classes int) *beamSearch {
 	root := &beam{label: -1, before: impossible, now: beamProb{0, 0, math.Inf(-1)}}
-	return &beamSearch{width, membudget.Make[float64](classes), beamHeap{root}}
+	return &beamSearch{width: width, logProbs: membudget.Make[float64](classes), kept: beamHeap{root}}
 }
 
 func (b *beam) kept() bool { return !math.IsInf(b.now.total, -1) }
@@ -313,10 +318,12 @@ func (s *beamSearch) grow(b *beam, label int, total float64) {
 		}
 		return
 	case child == nil:
-		child = &beam{parent: b, label: label, before: impossible}
 		if b.children == nil {
+			s.meter.MustTake(smallestMap)
 			b.children = map[int]*beam{}
 		}
+		s.meter.MustTakeEntry(int(unsafe.Sizeof(beam{})))
+		child = &beam{parent: b, label: label, before: impossible}
 		b.children[label] = child
 	}
 	if len(s.kept) == s.width {

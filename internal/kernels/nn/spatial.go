@@ -124,6 +124,7 @@ func readLast[T tensor.Elem](a axes, first, second *tensor.Tensor, f func(x, y [
 func (a axes) toLast() []int {
 	perm := []int{0}
 	for i := range a.spatial {
+		//sizedmake:ok dimensions
 		perm = append(perm, a.space(i))
 	}
 	return append(perm, a.channel())

@@ -157,7 +157,7 @@ func (c *csv) split(fields []string, record string) ([]string, error) {
 			return nil, err
 		}
 		if wanted(col) {
-			if fields = append(fields, text); len(fields) == len(c.cols) {
+			if fields = membudget.Append(fields, text); len(fields) == len(c.cols) {
 				return fields, nil
 			}
 		}

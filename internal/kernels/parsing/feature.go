@@ -95,6 +95,7 @@ func newIndex(k keys) *index {
 	x := &index{k, map[string]int{}}
 	for _, key := range slices.Concat(k.sparse, k.dense, k.ragged) {
 		if _, ok := x.slots[key]; !ok {
+			//sizedmake:ok keys of features, as many as the attributes list
 			x.slots[key] = len(x.slots)
 		}
 	}

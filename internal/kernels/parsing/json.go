@@ -4,7 +4,9 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -25,6 +27,7 @@ func init() {
 		dst := tensor.Values[string](out)
 		for i, text := range tensor.Values[string](ctx.Input(0)) {
 			var example pb.Example
+			membudget.MustTake(protomem.TextMemory(text))
 			if err := protojson.Unmarshal([]byte(text), &example); err != nil {
 				return status.InvalidArgumentf("Error while parsing JSON: %w", err)
 			}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
@@ -152,11 +153,15 @@ func (d *decodeProto) Compute(ctx *kernel.Context) error {
 func (d *decodeProto) rewrite(s string) (string, error) {
 	m := dynamicpb.NewMessage(d.message)
 	if d.text {
+		membudget.MustTake(protomem.TextMemory(s))
 		if (prototext.UnmarshalOptions{Resolver: d.types}).Unmarshal([]byte(s), m) != nil {
 			return "", status.DataLossf("Unable to parse text protobuf")
 		}
-	} else if (proto.UnmarshalOptions{Resolver: d.types}).Unmarshal([]byte(s), m) != nil {
-		return "", status.DataLossf("Unable to parse binary protobuf")
+	} else {
+		protomem.MustTake(d.message, []byte(s))
+		if (proto.UnmarshalOptions{Resolver: d.types}).Unmarshal([]byte(s), m) != nil {
+			return "", status.DataLossf("Unable to parse binary protobuf")
+		}
 	}
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/tensor"
@@ -21,6 +22,7 @@ func (b *batch) canonicalize(records []string) ([]string, error) {
 			continue
 		}
 		var m pb.SequenceExample
+		protomem.MustTake(m.ProtoReflect().Descriptor(), []byte(r))
 		if (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal([]byte(r), &m) != nil {
 			return nil, b.words.record(row, r)
 		}

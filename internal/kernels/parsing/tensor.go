@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/kernel"
@@ -55,7 +56,7 @@ func parseTensor(ctx *kernel.Context, want tensor.DType) error {
 	}
 	text := []byte(tensor.Value[string](in))
 	var p pb.TensorProto
-	if proto.Unmarshal(text, &p) != nil {
+	if protomem.Unmarshal(text, &p) != nil {
 		return status.InvalidArgumentf("Could not parse `serialized` as TensorProto, base64: %s", base64.StdEncoding.EncodeToString(text))
 	}
 	t, err := pbconv.TensorFromProto(&p)

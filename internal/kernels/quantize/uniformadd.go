@@ -21,6 +21,7 @@ func uniformInputs(t string) []string {
 func uniformAttrs(names ...string) []string {
 	var out []string
 	for _, name := range names {
+		//sizedmake:ok names of the definition
 		out = append(out, name+"_quantization_axis: int = -1", name+"_quantization_min_val: int", name+"_quantization_max_val: int")
 	}
 	return out

@@ -69,6 +69,7 @@ func (c *convolution) readDimensions(b []byte) error {
 			if n < 0 {
 				return status.InvalidArgumentf("Error parsing convolution dimension numbers.")
 			}
+			//sizedmake:ok part of an attribute
 			numbers[number] = append(numbers[number], int64(v))
 			value = value[n:]
 		}

@@ -148,6 +148,7 @@ func (t *pendingTake) try() (waitqueue.Outcome, error) {
 		return waitqueue.Blocked, nil
 	}
 	for range n {
+		//sizedmake:ok elements that are held
 		t.elems = append(t.elems, b.ready.pop())
 	}
 	return waitqueue.Complete, nil

@@ -154,6 +154,7 @@ func (t *pendingDequeue) fill() (waitqueue.Outcome, error) {
 		return waitqueue.Blocked, nil
 	}
 	for range take {
+		//sizedmake:ok elements that are held
 		t.elems = append(t.elems, q.items.pop())
 	}
 	switch {

@@ -138,9 +138,11 @@ func (n crossCounts) columns(ctx *kernel.Context, order string) (columns []*feat
 		if err != nil {
 			return nil, 0, err
 		}
+		//sizedmake:ok three kinds
 		if next[kind]++; rows >= 0 && c.Rows() != rows {
 			return nil, 0, status.InvalidArgumentf(crossBatchError)
 		}
+		//sizedmake:ok one for each input at most
 		rows, columns = c.Rows(), append(columns, c)
 	}
 	return columns, max(rows, 0), nil

@@ -142,6 +142,7 @@ func outerSplits(shape tensor.Shape) (out [][]int64) {
 		for i := range splits {
 			splits[i] = int64(i) * shape[d+1]
 		}
+		//sizedmake:ok one for each input
 		out = append(out, splits)
 	}
 	return out

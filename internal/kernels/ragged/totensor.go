@@ -209,8 +209,10 @@ func partitions(ctx *kernel.Context, kinds []string) (first int64, levels []part
 			if len(v) > 0 && (v[0] != 0 || !slices.IsSorted(v)) {
 				return 0, nil, status.InvalidArgumentf("Invalid row split size.")
 			}
+			//sizedmake:ok part of an attribute
 			levels = append(levels, partition{splits: v})
 		case valueRowIDs:
+			//sizedmake:ok part of an attribute
 			levels = append(levels, partition{rowids: v})
 		}
 	}

@@ -2,9 +2,11 @@ package ragged
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -81,6 +83,9 @@ func newToVariant(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
+// rowSplitsMemory is about the memory of the splits of a row in bytes: their header and buffer.
+const rowSplitsMemory = 200
+
 // putRows sets output 0 to a vector of the rows of a ragged tensor, which share its values.
 func putRows(ctx *kernel.Context, n int) error {
 	values, splits := ctx.Input(n), nested(ctx, n)
@@ -98,8 +103,10 @@ func putRows(ctx *kernel.Context, n int) error {
 		return err
 	}
 	dst := tensor.Values[tensor.VariantValue](out)
+	var meter membudget.Meter
 	for row := range dst {
 		lo, hi := int64(row), int64(row+1)
+		meter.MustTake(n*rowSplitsMemory + int(unsafe.Sizeof(Tensor{})))
 		r := &Tensor{}
 		for i, s := range splits {
 			if lo, hi = s[lo], s[hi]; i == n-1 {

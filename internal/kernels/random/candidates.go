@@ -214,7 +214,9 @@ func accidentalHits(ctx *kernel.Context, perRow int) error {
 		return status.InvalidArgumentf("sampled_candidates must be a vector, which is typically an output from CandidateSampler")
 	}
 	at := map[int64]int64{}
+	var meter membudget.Meter
 	for i, class := range tensor.Values[int64](sampled) {
+		meter.MustTakeEntry(0)
 		at[class] = int64(i)
 	}
 	var rows []int32

@@ -263,7 +263,7 @@ func newAliasTable(weights []float32) *aliasTable {
 	for i := range p {
 		a.share[i] = float32(p[i])
 	}
-	for _, i := range append(high, low...) {
+	for _, i := range membudget.AppendAll(high, low...) {
 		a.share[i], a.alias[i] = 1, int64(i)
 	}
 	return a

@@ -81,8 +81,10 @@ func newSkipgram(c *kernel.Construction) (kernel.Kernel, error) {
 // times are rare.
 func (s *skipgram) read(text string, least int) {
 	counts, order, size := map[string]int32{}, []string{}, 0
+	var meter membudget.Meter
 	for word := range strings.FieldsSeq(text) {
 		if counts[word] == 0 {
+			meter.MustTakeEntry(0)
 			order = membudget.Append(order, word)
 		}
 		counts[word]++
@@ -90,10 +92,11 @@ func (s *skipgram) read(text string, least int) {
 	}
 	order = slices.DeleteFunc(order, func(word string) bool { return int(counts[word]) < least })
 	slices.SortStableFunc(order, func(a, b string) int { return int(counts[b]) - int(counts[a]) })
-	s.words = append([]string{"UNK"}, order...) //sizedmake:ok words of a text in memory
+	s.words = append(append(membudget.MakeCap[string](len(order)+1), "UNK"), order...)
 	s.counts = []int32{int32(min(size, math.MaxInt32))}
 	numbers := map[string]int32{}
 	for i, word := range order {
+		meter.MustTakeEntry(0)
 		numbers[word] = int32(i) + 1 //nolint:gosec // fewer than words in a text
 		s.counts = membudget.Append(s.counts, counts[word])
 		s.counts[0] -= counts[word]

@@ -76,6 +76,7 @@ func newGRU(ctx *kernel.Context, more ...[2]string) (*gru, error) {
 		rank(5, 1, "b_c", expectedDim{0, "b_c.dim_size(0)", "cell_size", n}),
 	}
 	for i, names := range more {
+		//sizedmake:ok one for each input
 		all = append(all, rank(6+i, 2, names[0], expectedDim{0, names[1] + ".dims(0)", "batch_size", g.batch},
 			expectedDim{1, names[1] + ".dims(1)", "cell_size", n}))
 	}

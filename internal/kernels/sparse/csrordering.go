@@ -42,18 +42,29 @@ func init() {
 	})
 }
 
+const (
+	// smallestMap is the memory of a map of neighbors with one entry, in bytes.
+	smallestMap = 128
+	// neighborSize is the memory of a neighbor, in bytes: a slot of 8 bytes, 7/16 of them used
+	// after a map has grown, and the smaller map that it grew from.
+	neighborSize = 32
+)
+
 // leastDegree returns a minimum degree ordering: it repeatedly eliminates the row with the fewest
 // remaining neighbors. Eliminating a row connects all of its neighbors.
 func leastDegree(m *CSR, b int) []int32 {
 	n := m.height()
 	near := membudget.Make[map[int32]bool](n)
+	var meter membudget.Meter
 	for r := range near {
+		meter.MustTake(smallestMap)
 		near[r] = map[int32]bool{}
 	}
 	rows, lo := m.rows[b*(n+1):(b+1)*(n+1)], m.batch[b]
 	for r := range n {
 		for _, c := range m.cols[lo+rows[r] : lo+rows[r+1]] {
 			if int(c) != r {
+				meter.MustTake(2 * neighborSize)
 				near[r][c], near[c][int32(r)] = true, true
 			}
 		}
@@ -67,12 +78,14 @@ func leastDegree(m *CSR, b int) []int32 {
 			}
 		}
 		for x := range near[best] {
+			before := len(near[x])
 			delete(near[x], int32(best))
 			for y := range near[best] {
 				if x != y {
 					near[x][y] = true
 				}
 			}
+			meter.MustTake(max(0, len(near[x])-before) * neighborSize)
 		}
 		near[best] = nil
 		order = membudget.Append(order, int32(best))

@@ -4,6 +4,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
@@ -70,7 +71,7 @@ func decode(packed *tensor.Tensor, i int) (t tensor.Tensor, ok bool, err error) 
 		return v.Tensors[0].Retain(), true, nil
 	}
 	var p pb.TensorProto
-	if proto.Unmarshal([]byte(tensor.Values[string](packed)[i]), &p) != nil {
+	if protomem.Unmarshal([]byte(tensor.Values[string](packed)[i]), &p) != nil {
 		return t, false, status.InvalidArgumentf("Could not parse serialized proto")
 	}
 	if t, err = pbconv.TensorFromProto(&p); err != nil {

@@ -129,6 +129,7 @@ func (s *sets[T]) fill() error {
 		s.at[group] = membudget.Append(s.at[group], v)
 	}
 	for g, vals := range s.at {
+		//sizedmake:ok the key exists
 		s.at[g] = distinct(vals)
 	}
 	return nil

@@ -101,6 +101,7 @@ func (o *sdca) readDense(ctx *kernel.Context, i int, g *denseGroup, examples int
 // measure computes the norms of the examples.
 func (b *batch) measure() error {
 	b.norms = membudget.Make[float64](len(b.weights))
+	var meter membudget.Meter
 	for i := range b.norms {
 		for j := range b.sparse {
 			g := &b.sparse[j]
@@ -109,6 +110,7 @@ func (b *batch) measure() error {
 				if seen[g.features[k]] {
 					return status.InvalidArgumentf("Duplicate index in sparse vector.")
 				}
+				meter.MustTakeEntry(0)
 				seen[g.features[k]] = true
 				b.norms[i] += g.value(k) * g.value(k)
 			}

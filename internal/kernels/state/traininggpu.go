@@ -44,6 +44,7 @@ func (s *step) onDevice(ctx *kernel.Context, d *device.Device, o *operands, flag
 		if err != nil {
 			return err
 		}
+		//sizedmake:ok one for each input
 		args = append(args, own)
 	}
 	n := int64(o.grad.NumElements())
@@ -66,6 +67,7 @@ func (s *step) onDevice(ctx *kernel.Context, d *device.Device, o *operands, flag
 
 func hyperArgs(args []any, o *operands) []any {
 	for _, p := range o.hyper {
+		//sizedmake:ok one for each input
 		args = append(args, p)
 	}
 	return args

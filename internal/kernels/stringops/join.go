@@ -82,8 +82,10 @@ func joinEach(ctx *kernel.Context, dst []string, separator string) {
 		}
 		for j := range parts {
 			if j > 0 {
+				//sizedmake:ok less than blockSize
 				b.buf = append(b.buf, separator...)
 			}
+			//sizedmake:ok less than blockSize
 			b.buf = append(b.buf, element(j, i)...)
 		}
 		b.next()

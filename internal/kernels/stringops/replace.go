@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -63,16 +64,41 @@ func replaceEach(ctx *kernel.Context, re *regexp.Regexp, rewrite string, global 
 	if group > re.NumSubexp() || !whole && !global {
 		return ctx.PassInput(0, 0)
 	}
+	references := strings.Count(template, "${")
 	return eachString(ctx, func(s string) (string, error) {
 		if global {
+			takeReplaced(re, s, len(template), references)
 			return re.ReplaceAllString(s, template), nil
 		}
 		at := re.FindStringSubmatchIndex(s)
 		if at == nil {
 			return s, nil
 		}
+		if n := len(template) + references*(at[1]-at[0]); n >= largeReplaced {
+			membudget.MustTake(2 * int64(n))
+		}
 		return string(re.ExpandString([]byte(s[:at[0]]), template, s, at)) + s[at[1]:], nil
 	})
+}
+
+// largeReplaced is the length of a result from which it is counted before it is made. eachString
+// counts it afterwards.
+const largeReplaced = 64 << 10
+
+// takeReplaced asks for the memory of the matches in s with a replacement each, if it may be large.
+// The replacement is a template of n bytes with references to groups. It panics with a
+// *membudget.Exceeded if there is no memory.
+func takeReplaced(re *regexp.Regexp, s string, n, references int) {
+	if (len(s)+1)*n+len(s)*references < largeReplaced {
+		return
+	}
+	matches, matched := 0, 0
+	re.ReplaceAllStringFunc(s, func(match string) string {
+		matches++
+		matched += len(match)
+		return ""
+	})
+	membudget.MustTake(2 * (int64(matches)*int64(n) + int64(matched)*int64(references)))
 }
 
 // goTemplate converts an RE2 replacement, which refers to groups by backslash and number, to the

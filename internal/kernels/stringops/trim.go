@@ -102,6 +102,7 @@ func mapBytes(f func(byte) byte) kernel.Kernel {
 		b := newBuilder(tensor.Values[string](out))
 		for _, s := range tensor.Values[string](in) {
 			from := len(b.buf)
+			//sizedmake:ok a string of the input, or less than blockSize
 			b.buf = append(b.buf, s...)
 			added := b.buf[from:]
 			for i, c := range added {

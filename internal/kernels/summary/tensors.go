@@ -1,6 +1,9 @@
 package summary
 
 import (
+	"github.com/weft-ml/weft/internal/opkit/protomem"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -57,10 +60,11 @@ func tensorV2(ctx *kernel.Context) error {
 
 func merge(ctx *kernel.Context) error {
 	var all []summary.Value
+	var meter membudget.Meter
 	tags := map[string]bool{}
 	for i := range ctx.NumInputs() {
 		for _, s := range tensor.Values[string](ctx.Input(i)) {
-			values, err := summary.Unmarshal([]byte(s))
+			values, err := read(s)
 			if err != nil {
 				return status.InvalidArgumentf("Could not parse one of the summary inputs")
 			}
@@ -68,10 +72,18 @@ func merge(ctx *kernel.Context) error {
 				if v.Tag != "" && tags[v.Tag] {
 					return status.InvalidArgumentf("Duplicate tag %s found in summary inputs ", v.Tag)
 				}
+				meter.MustTakeEntry(0)
 				tags[v.Tag] = true
 			}
-			all = append(all, values...)
+			all = membudget.AppendAll(all, values...)
 		}
 	}
 	return result(ctx, all...)
+}
+
+// read decodes a serialized Summary. A value of a summary may take two bytes of the string, and
+// some hundred bytes of memory.
+func read(s string) ([]summary.Value, error) {
+	protomem.MustTake((*pb.Summary)(nil).ProtoReflect().Descriptor(), []byte(s))
+	return summary.Unmarshal([]byte(s))
 }

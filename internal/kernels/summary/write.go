@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -122,11 +123,11 @@ func writeRaw(ctx *kernel.Context, w *writer) error {
 	}
 	all := []summary.Value{}
 	for i, s := range tensor.Values[string](ctx.Input(2)) {
-		values, err := summary.Unmarshal([]byte(s))
+		values, err := read(s)
 		if err != nil {
 			return status.DataLossf("Bad tf.compat.v1.Summary binary proto tensor string at index %d", i)
 		}
-		all = append(all, values...)
+		all = membudget.AppendAll(all, values...)
 	}
 	return w.Add(tensor.Value[int64](ctx.Input(1)), all...)
 }

@@ -126,6 +126,7 @@ func (r *reader) next() error {
 	}
 	var columns []string
 	if last := max(r.key, r.value); last >= 0 {
+		r.meter.MustTake(16 * strings.Count(line, r.delimiter))
 		columns = strings.Split(line, r.delimiter)
 		if len(columns) <= last {
 			return status.InvalidArgumentf("Invalid number of columns in %s line %d (%s) : expected at least %d got %d",

@@ -27,6 +27,7 @@ var deprecated = sync.OnceValue(func() map[string]deprecation {
 		if err != nil || explanation == "" {
 			panic("ophistory: malformed line: " + line)
 		}
+		//sizedmake:ok lines of a constant
 		all[name] = deprecation{version, explanation}
 	}
 	return all

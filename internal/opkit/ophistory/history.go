@@ -38,11 +38,13 @@ func parse(text string) map[string]entry {
 				if e.later == nil {
 					e.later = map[string]int{}
 				}
+				//sizedmake:ok lines of a constant
 				e.later[attr] = release(line, index)
 			default:
 				e.since = release(line, word)
 			}
 		}
+		//sizedmake:ok lines of a constant
 		entries[name] = e
 	}
 	return entries

@@ -107,6 +107,7 @@ func readable(mangled string) string {
 		if strings.HasPrefix(part, "_GLOBAL__N_") {
 			part = "(anonymous namespace)"
 		}
+		//sizedmake:ok parts of the name of a type
 		parts = append(parts, part)
 		rest = rest[digits+n:]
 	}

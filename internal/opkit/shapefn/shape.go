@@ -63,6 +63,7 @@ func Concat(all ...Shape) Shape {
 		if !s.RankKnown() {
 			return Shape{}
 		}
+		//sizedmake:ok dimensions
 		dims = append(dims, s.Dims()...)
 	}
 	return Of(dims...)

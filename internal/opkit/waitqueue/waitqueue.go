@@ -163,6 +163,7 @@ func (q *Queue) cancelAll(f func()) (over []*waiter) {
 	for q.waiting.Len() > 0 {
 		w := q.waiting.Front().Value.(*waiter)
 		q.withdraw(w)
+		//sizedmake:ok waiters that exist
 		over = append(over, w)
 	}
 	return q.monitor.settle(over)
@@ -191,6 +192,7 @@ func (q *Queue) advance(over []*waiter) (_ []*waiter, progress bool) {
 		progress = progress || outcome != Blocked
 		if outcome == Complete {
 			q.leave(w, err)
+			//sizedmake:ok waiters that exist
 			over = append(over, w)
 		} else if q.order == FIFO {
 			break

@@ -42,6 +42,11 @@ func run(pass *analysis.Pass) (any, error) {
 			}
 			return true
 		})
+		growths(pass, file, func(pos token.Pos, what string) {
+			if line := pass.Fset.Position(pos).Line; !ok[line] && !ok[line-1] {
+				pass.Reportf(pos, "%s", what)
+			}
+		})
 	}
 	return nil, nil //nolint:nilnil // there is no result
 }

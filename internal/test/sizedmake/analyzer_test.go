@@ -41,6 +41,64 @@ func f(n int, s []string) {
 }
 
 func g(x []int) []int { return x }
+
+type Shape []int64
+
+type list struct{ all []int }
+
+func h(n int, text string, numbers []int64, lists [][]int64, shape Shape, l *list) {
+	var out []int
+	var words []string
+	counts := map[int64]int{}
+	for i := range n {
+		out = append(out, i)  // bad
+		l.all = append(l.all, i) // bad
+		counts[int64(i)]++    // bad
+		counts[int64(i)] = 1  // bad
+		out = append(out, i) //sizedmake:ok i is below 8
+		var own []int
+		own = append(own, i)
+	}
+	for i := range text {
+		words = append(words, text[i:i+1]) // bad
+	}
+	for i := range numbers {
+		out = append(out, i)
+		words = append(words, text) // bad: larger than a number
+		for range numbers {
+			out = append(out, i) // bad: as many as squares of numbers
+		}
+	}
+	for _, numbers := range lists {
+		for range numbers {
+			out = append(out, 1)
+		}
+	}
+	for i := 0; i < 10 && i < n; i++ {
+		out = append(out, i)
+	}
+	for range shape {
+		out = append(out, 1)
+		counts[1]++
+	}
+	room := make([]int, 0, n) //sizedmake:ok n is small
+	for i := range n {
+		room = append(room, i)
+	}
+	for n > 0 {
+		n--
+		out = append(out, n) // bad
+	}
+}
+
+type ShapeContext struct{ n int }
+
+func shapes(c *ShapeContext) (out []int) {
+	for i := range c.n {
+		out = append(out, i)
+	}
+	return out
+}
 `
 
 // onlyStrings imports package strings, with the one function that source calls.
@@ -70,7 +128,7 @@ func TestAnalyzer(t *testing.T) {
 	}
 	var got, want []int
 	pass := &analysis.Pass{
-		Fset: fset, Files: []*ast.File{file}, TypesInfo: info,
+		Fset: fset, Files: []*ast.File{file}, TypesInfo: info, TypesSizes: types.SizesFor("gc", "amd64"),
 		Report: func(d analysis.Diagnostic) { got = append(got, fset.Position(d.Pos).Line) },
 	}
 	if _, err := run(pass); err != nil {
@@ -81,6 +139,7 @@ func TestAnalyzer(t *testing.T) {
 			want = append(want, i+1)
 		}
 	}
+	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("lines %v are reported, want %v", got, want)
 	}

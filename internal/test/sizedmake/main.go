@@ -7,6 +7,23 @@
 // memory with it. Use membudget.Make, MakeCap, Append or a Meter. A comment
 // //sizedmake:ok REASON on the line, or on the one above, accepts a size that is bounded by
 // something else.
+//
+// It also reports append to a list, and assignments to entries of a map, in a loop that does not
+// declare the list or map, because a kernel that adds 64 bytes for each byte of an input needs 64
+// times the memory that the input is counted with. Accepted are
+//
+//   - loops that a constant, a shape, an array, a list of types or the number of inputs or outputs
+//     bounds: these belong to the graph, which is counted
+//   - one loop over a list whose elements are not smaller than what each iteration adds, also
+//     within a loop whose variable the list depends on: what is added is in proportion to that list
+//   - loops that ask package membudget for memory (Take, MustTake, MustTakeEntry), and lists that
+//     were made with a capacity
+//   - maps by type of element
+//   - functions with a *opdef.ShapeContext or *kernel.Construction, and init: they run for a graph
+//     or at the start
+//
+// It does not see lists that grow by a call of a method for each element, text that grows in a
+// strings.Builder, and functions of other packages that return more than they get.
 package main
 
 import "golang.org/x/tools/go/analysis/unitchecker"

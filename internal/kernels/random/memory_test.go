@@ -1,0 +1,38 @@
+package random
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weft-ml/weft/internal/test/kerneltest"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// The maps that are made for an input are counted.
+func TestMemoryOfMaps(t *testing.T) {
+	const n = 3 << 20
+	sampled := make([]int64, n)
+	var text strings.Builder
+	for i := range sampled {
+		sampled[i] = int64(i)
+	}
+	for i := range 1 << 20 {
+		fmt.Fprintf(&text, "%x ", i)
+	}
+	classes, err := tensor.FromSlice(tensor.Shape{1, 1}, []int64{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kerneltest.WantExhausted(t, 96<<20, "ComputeAccidentalHits", opdef.Attrs{"num_true": int64(1)}, classes, tensor.Vector(sampled...))
+
+	file := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kerneltest.WantExhausted(t, 128<<20, "Skipgram",
+		opdef.Attrs{"filename": file, "batch_size": int64(1), "min_count": int64(1), "window_size": int64(1)})
+}

@@ -1,0 +1,22 @@
+package sparse
+
+import (
+	"testing"
+
+	"github.com/weft-ml/weft/internal/test/kerneltest"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// The neighbors of rows are counted. Eliminating rows adds neighbors that the matrix has not.
+func TestMemoryOfOrdering(t *testing.T) {
+	const half = 2000
+	m := &CSR{shape: tensor.Shape{2 * half, 2 * half}, batch: []int32{0, 2 * half * half}, rows: make([]int32, 2*half+1)}
+	for r := range 2 * half {
+		for c := range half { // each row of one half has elements in all columns of the other
+			m.cols = append(m.cols, int32((r/half+1)%2*half+c))
+		}
+		m.rows[r+1] = int32(len(m.cols))
+	}
+	kerneltest.WantExhausted(t, 96<<20, "SparseMatrixOrderingAMD", opdef.Attrs{}, tensor.Scalar(tensor.VariantValue{Value: m}))
+}

@@ -1,0 +1,16 @@
+package summary
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/weft-ml/weft/internal/test/kerneltest"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// A value takes two bytes of a serialized summary, and a hundred times as much memory.
+func TestMemoryOfValues(t *testing.T) {
+	kerneltest.WantExhausted(t, 256<<20, "MergeSummary", opdef.Attrs{"N": int64(1)},
+		tensor.Scalar(strings.Repeat("\x0a\x00", 4<<20)))
+}
