@@ -1,6 +1,7 @@
 package array
 
 import (
+	"math"
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -42,6 +43,14 @@ func imageRank(format string) int {
 	return 4
 }
 
+// checkBlock returns an error if the square of a block size would overflow.
+func checkBlock(size int) error {
+	if size > math.MaxInt32 {
+		return status.InvalidArgumentf("Attr block_size has value %d out of range for an int32", size)
+	}
+	return nil
+}
+
 func depthSpaceShape(c *opdef.ShapeContext, toDepth bool) error {
 	format := c.Attrs.String("data_format")
 	in, err := opdef.WithRank(c.In[0], imageRank(format))
@@ -49,6 +58,9 @@ func depthSpaceShape(c *opdef.ShapeContext, toDepth bool) error {
 		return err
 	}
 	size, axes := int64(c.Attrs.Int("block_size")), imageAxes[format]
+	if err := checkBlock(int(size)); err != nil {
+		return err
+	}
 	dims := in.Dims()
 	for _, axis := range axes[:2] {
 		if toDepth {
@@ -83,6 +95,9 @@ func newDepthSpace(toDepth bool) kernel.New {
 		if format != "NHWC" && c.Device.Type != kernel.GPU {
 			return nil, status.InvalidArgumentf("No OpKernel was registered to support Op '%s' used by {{node %s}} with these attrs: [%s]",
 				c.Op.Name, c.Node, c.Attrs.Format())
+		}
+		if err := checkBlock(c.Attrs.Int("block_size")); err != nil {
+			return nil, err
 		}
 		k := &depthSpace{block: c.Attrs.Int("block_size"), toDepth: toDepth, format: format}
 		return kernel.Func(k.compute), nil

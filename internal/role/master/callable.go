@@ -53,6 +53,9 @@ func (s *session) makeCallable(ctx context.Context, options *pb.CallableOptions)
 	}
 	c := &callable{options: options.GetRunOptions()}
 	c.feeds, c.fetches, c.targets = options.GetFeed(), options.GetFetch(), options.GetTarget()
+	if err := s.master.checkNames(len(c.feeds), len(c.fetches), len(c.targets)); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	state, closed := s.graph, s.closed
 	s.mu.Unlock()

@@ -1,11 +1,13 @@
 package master_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/test/testcluster"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -145,4 +147,32 @@ func TestReleasedCallableIsDroppedByWorkers(t *testing.T) {
 			t.Errorf("%d graphs were dropped on other tasks, want 1", n)
 		}
 	})
+}
+
+// A client may name as many feeds, fetches and targets as a graph may have nodes, by every method.
+func TestTooManyNames(t *testing.T) {
+	c := testcluster.New(t, testcluster.Options{
+		Jobs: map[string]int{"ps": 1, "worker": 2}, Kernels: testcluster.Kernels(), Quota: quota.Limits{Nodes: 8},
+	})
+	s := open(t, c, pieces)
+	feeds := []string{"a:0", "b:0"}
+	fetches := slices.Repeat([]string{"ab:0"}, 6)
+	refused := func(what string, err error) {
+		t.Helper()
+		if err == nil {
+			t.Errorf("%s with nine names is not refused", what)
+		}
+		expect(t, err, status.ResourceExhausted, "The step has 9 feeds, fetches and targets", "8 (--max-graph-nodes)")
+	}
+	_, err := s.Run(t.Context(), testcluster.Feeds{"a:0": scalar(1), "b:0": scalar(2)}, append(fetches, "ab:0"))
+	refused("RunStep", err)
+	_, err = s.PartialSetup(t.Context(), feeds, fetches, "ab")
+	refused("PartialRunSetup", err)
+	_, err = s.Node.Master.MakeCallable(t.Context(), &pb.MakeCallableRequest{
+		SessionHandle: s.Handle, Options: &pb.CallableOptions{Feed: feeds, Fetch: fetches, Target: []string{"ab"}},
+	})
+	refused("MakeCallable", err)
+	if _, err := s.PartialSetup(t.Context(), feeds, fetches); err != nil {
+		t.Errorf("eight names: %v", err)
+	}
 }

@@ -39,6 +39,9 @@ func (m *Master) PartialRunSetup(ctx context.Context, req *pb.PartialRunSetupReq
 	if err != nil {
 		return nil, err
 	}
+	if err := m.checkNames(len(req.GetFeed()), len(req.GetFetch()), len(req.GetTarget())); err != nil {
+		return nil, err
+	}
 	if s.closeReason() != nil {
 		return nil, errClosed
 	}

@@ -32,9 +32,8 @@ func (m *Master) runStep(ctx context.Context, req *message.RunStepRequest) (*mes
 	if err != nil {
 		return nil, err
 	}
-	if n := len(req.Feeds) + len(req.Fetches) + len(req.Targets); n > m.maxNames {
-		return nil, status.ResourceExhaustedf("The step has %d feeds, fetches and targets; it may have as many as a graph may have nodes, %d (%s).",
-			n, m.maxNames, quota.Nodes.Flag())
+	if err := m.checkNames(len(req.Feeds), len(req.Fetches), len(req.Targets)); err != nil {
+		return nil, err
 	}
 	d := s.deadline(ctx, req.Options)
 	run := s.runStep
@@ -46,6 +45,16 @@ func (m *Master) runStep(ctx context.Context, req *message.RunStepRequest) (*mes
 		return nil, s.errorFor(ctx, err)
 	}
 	return resp, nil
+}
+
+// checkNames returns an error if a step has more feeds, fetches and targets than a graph may have
+// nodes.
+func (m *Master) checkNames(feeds, fetches, targets int) error {
+	if n := feeds + fetches + targets; n > m.maxNames {
+		return status.ResourceExhaustedf("The step has %d feeds, fetches and targets; it may have as many as a graph may have nodes, %d (%s).",
+			n, m.maxNames, quota.Nodes.Flag())
+	}
+	return nil
 }
 
 // errorFor returns the error of a step in the form that the client understands.

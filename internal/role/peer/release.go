@@ -69,6 +69,17 @@ func WithAddress(ctx context.Context, ip netip.Addr) context.Context {
 	return context.WithValue(ctx, addressKey{}, ip)
 }
 
+// strangerKey is the key of the mark of a stranger.
+type strangerKey struct{}
+
+// WithStranger returns a context for the calls of a caller that is not known to be a task.
+func WithStranger(ctx context.Context) context.Context {
+	return context.WithValue(ctx, strangerKey{}, true)
+}
+
+// IsStranger reports whether the caller is not known to be a task.
+func IsStranger(ctx context.Context) bool { return ctx.Value(strangerKey{}) != nil }
+
 // Address returns the address of the caller. It is invalid for calls within a process.
 func Address(ctx context.Context) netip.Addr {
 	ip, _ := ctx.Value(addressKey{}).(netip.Addr)

@@ -78,7 +78,10 @@ func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSe
 		w.mu.Unlock()
 		return nil, status.Errorf(status.PermissionDenied, "another master has a session %s", s.handle)
 	}
-	stale := w.staleLocked(s.master, s.masterIncarnation)
+	var stale []*session
+	if !peer.IsStranger(ctx) {
+		stale = w.staleLocked(s.master, s.masterIncarnation)
+	}
 	_, exists := w.sessions[s.handle]
 	if !exists && !w.closed {
 		w.sessions[s.handle] = s

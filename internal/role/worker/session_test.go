@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
+	caller "github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/test/testcluster"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -60,9 +61,31 @@ func TestSessionsOfAnEarlierMasterAreDropped(t *testing.T) {
 	if got := f.NumSessions(); got != 4 {
 		t.Errorf("%d sessions, want 4", got)
 	}
+	if _, err := f.CreateWorkerSession(caller.WithStranger(t.Context()), &pb.CreateWorkerSessionRequest{
+		SessionHandle: "f", MasterTask: "/job:worker/replica:0/task:2", MasterIncarnation: 3,
+	}); err != nil || f.NumSessions() != 5 {
+		t.Errorf("a caller that is no task: %d sessions, want 5; %v", f.NumSessions(), err)
+	}
+	f.DeleteWorkerSession(t.Context(), &pb.DeleteWorkerSessionRequest{SessionHandle: "f"}) //nolint:errcheck // the next count shows it
 	create("e", "/job:worker/replica:0/task:1", 2)
 	if got := f.NumSessions(); got != 3 {
 		t.Errorf("%d sessions after a master has restarted, want 3", got)
+	}
+}
+
+// A task knows its own master, so no other can end that master's sessions by its name.
+func TestOwnMasterHasOneIncarnation(t *testing.T) {
+	f := newFixture(t)
+	own := &pb.CreateWorkerSessionRequest{SessionHandle: "a", MasterTask: f.Task.String(), MasterIncarnation: int64(f.Devices[0].Incarnation)}
+	if _, err := f.CreateWorkerSession(t.Context(), own); err != nil {
+		t.Fatal(err)
+	}
+	_, err := f.CreateWorkerSession(t.Context(), &pb.CreateWorkerSessionRequest{
+		SessionHandle: "b", MasterTask: f.Task.String(), MasterIncarnation: own.MasterIncarnation + 1,
+	})
+	expect(t, err, status.PermissionDenied, `the incarnation of the master "/job:worker/replica:0/task:0" is not `)
+	if got := f.NumSessions(); got != 1 {
+		t.Errorf("%d sessions, want 1", got)
 	}
 }
 
