@@ -44,8 +44,8 @@ func (w exposedWorker) CleanupAll(ctx context.Context, req *pb.CleanupAllRequest
 	return w.Worker.CleanupAll(ctx, req)
 }
 
-// CreateWorkerSession implements [rpc.Worker]. A session may be made from any address, since that of
-// a task can be translated on the way. It does not end those of another master.
+// CreateWorkerSession implements [rpc.Worker]. A session may be made from any address, since the
+// address of a task can be translated on the way. It does not end sessions of another master.
 func (w exposedWorker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSessionRequest) (*pb.CreateWorkerSessionResponse, error) {
 	if w.tasks.check(ctx, "CreateWorkerSession") != nil {
 		ctx = peer.WithStranger(ctx)

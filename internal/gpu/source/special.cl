@@ -272,7 +272,7 @@ INLINE f64 zeta_of(f64 x, f64 q) {
     if (x != floor(x)) return (f64)NAN_;
   }
   if (!(q < -100)) return zeta_near(x, q);
-  // The terms before the first positive base f are powers of -(1-f), -(2-f), ... -(m-f).
+  // The terms before the first positive base f are powers of -(1-f), -(2-f), up to -(m-f).
   f64 m = ceil(-q), f = q + m;
   f64 negative = zeta_near(x, 1 - f) - zeta_near(x, m + 1 - f);
   return zeta_near(x, f) + (fmod(x, 2.0) == 0 ? negative : -negative);

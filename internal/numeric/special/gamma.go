@@ -176,8 +176,8 @@ func Zeta(x, q float64) float64 {
 // zetaTerms is the number of terms with a negative base that are added one by one.
 const zetaTerms = 100
 
-// farZeta is Zeta for an integer x and a negative q that is none. The terms up to the first positive
-// base f are those of two other series: they are the powers of -(1-f), -(2-f), … -(m-f).
+// farZeta is Zeta for an integer x and a negative q that is none. The terms before the first
+// positive base f are those of two other series: powers of -(1-f), -(2-f), up to -(m-f).
 func farZeta(x, q float64) float64 {
 	m := math.Ceil(-q)
 	f := q + m
