@@ -178,11 +178,18 @@ func (w *Worker) CompleteInstance(ctx context.Context, req *pb.CompleteInstanceR
 	return &pb.CompleteInstanceResponse{InstanceKey: in.Key, SourceRank: int32(source)}, nil
 }
 
+// maxSequences bounds the keys of one GetStepSequence. A key takes a byte or two of the request, and
+// a message of the response. The leader knows no more keys.
+const maxSequences = 1 << 16
+
 // GetStepSequence returns the numbers of the next steps of graphs with collective operations, so
 // that all masters use the same numbers.
 func (w *Worker) GetStepSequence(_ context.Context, req *pb.GetStepSequenceRequest) (*pb.GetStepSequenceResponse, error) {
 	if w.Leader != "" && w.Leader != w.Task.String() {
 		return nil, status.Internalf("GetStepSequenceAsync called at non-group-leader")
+	}
+	if n := len(req.GetGraphKey()); n > maxSequences {
+		return nil, status.ResourceExhaustedf("GetStepSequence has %d graph keys, more than %d", n, maxSequences)
 	}
 	resp := &pb.GetStepSequenceResponse{}
 	for _, key := range req.GetGraphKey() {

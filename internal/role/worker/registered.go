@@ -54,6 +54,12 @@ func (w *Worker) RegisterGraph(ctx context.Context, req *pb.RegisterGraphRequest
 	if err != nil {
 		return nil, err
 	}
+	if err := checkName("session_handle", req.GetSessionHandle()); err != nil { // a key of kernels
+		return nil, err
+	}
+	if err := chargeGraph(req.GetGraphDef()); err != nil {
+		return nil, err
+	}
 	def, err := pbconv.GraphFromProto(req.GetGraphDef())
 	if err != nil {
 		return nil, err
@@ -278,6 +284,9 @@ func (s *session) add(reg *registered) (string, error) {
 	defer s.mu.Unlock()
 	if s.closed.Load() {
 		return "", status.Abortedf("Session handle is not found: %s. It was deleted.", s.handle)
+	}
+	if s.handle == "" && len(s.graphs) >= maxSharedGraphs {
+		return "", status.ResourceExhaustedf("%d graphs are registered without a session, the limit of the task.", len(s.graphs))
 	}
 	s.counter++
 	handle := fmt.Sprintf("%016x", s.counter)

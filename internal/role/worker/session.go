@@ -40,6 +40,7 @@ type session struct {
 	masterIncarnation int64
 	active            atomic.Bool // the session has been used since the last check of leases
 	lease             lease
+	steps             int // number of its steps; guarded by steps.mu
 
 	mu      sync.Mutex
 	closed  atomic.Bool             // written with mu held
@@ -65,6 +66,9 @@ func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSe
 	if req.GetSessionHandle() == "" {
 		return nil, status.InvalidArgumentf("Session must be non-empty.")
 	}
+	if err := chargeSession(req); err != nil {
+		return nil, err
+	}
 	s, err := w.makeSession(req)
 	if err == nil {
 		err = w.checkMaster(ctx, s)
@@ -84,13 +88,18 @@ func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSe
 	}
 	_, exists := w.sessions[s.handle]
 	if !exists && !w.closed {
-		w.sessions[s.handle] = s
-		w.startLeasesLocked()
+		if err = checkCount(len(w.sessions)); err == nil {
+			w.sessions[s.handle] = s
+			w.startLeasesLocked()
+		}
 	}
 	w.mu.Unlock()
 	for _, old := range stale {
 		w.Log.Warn("dropping the session of a master that has restarted", "session", old.handle, "peer", old.master)
 		w.drop(old)
+	}
+	if err != nil {
+		return nil, err
 	}
 	// the master may have requested the deletion of the session in the meantime
 	if !exists && ctx.Err() != nil {

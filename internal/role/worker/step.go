@@ -32,7 +32,8 @@ var errCleanedUp = status.Abortedf("The step was cleaned up.").Derive()
 
 // steps owns all steps of a worker. A step exists from the first request with its number until
 // CleanupGraph, the end of its session, or that of the worker. A step that only receivers have
-// named also ends with the last of them.
+// named also ends with the last of them. A step without a session of its own also ends when it has
+// had no run for 10 minutes.
 type steps struct {
 	running sync.WaitGroup     // runs of registered graphs
 	calls   atomic.Int64       // running calls of functions with parts on other tasks
@@ -46,6 +47,7 @@ type steps struct {
 	early int             // number of steps without a session; guarded by mu
 	// numbers of steps without a session by the task that has named each first; guarded by mu
 	earlyOf map[string]int
+	sweeper *time.Timer // the next sweep; nil if no step may become idle; guarded by mu
 }
 
 // step is one step on this task.
@@ -62,6 +64,8 @@ type step struct {
 	peer      string   // the task that has named the step before its master; "" for none
 	runs      []*run   // runs that have not ended
 	partial   *partial // nil unless it is a partial run
+	counted   *session // the session that counts it; nil for none
+	idle      int      // number of sweeps since the last run
 	// it outlives the failure of a run or receiver; written once, before it has any
 	lasting bool
 	// ends a step that was not started, or that a peer gave up; nil if not set
@@ -80,7 +84,7 @@ func (st *step) recycle() bool {
 	if st.held.Load() || st.lasting || st.partial != nil || !st.table.Reset() {
 		return false
 	}
-	st.session, st.runs = nil, st.runs[:0]
+	st.session, st.runs, st.idle = nil, st.runs[:0], 0
 	stepPool.Put(st)
 	return true
 }
@@ -174,18 +178,29 @@ func (s *steps) begin(id int64, r *run) (*step, error) {
 		return nil, s.err
 	}
 	st := s.byID[id]
+	if st == nil || st.session == nil {
+		if err := s.countLocked(id, r.session); err != nil {
+			return nil, err
+		}
+		if r.session.handle == "" {
+			s.startSweepsLocked()
+		}
+	}
 	switch {
 	case st == nil:
 		st = s.addLocked(id)
+		st.counted = r.session
 	case st.session == nil:
 		s.removeEarlyLocked(st)
 		st.stopTimerLocked()
+		st.counted = r.session
 	case !st.session.owns(r.session):
 		return nil, status.Internalf("Step %d belongs to session %s, not to %s.", id, st.session.handle, r.session.handle)
 	}
 	if !st.lasting {
 		st.session = r.session
 	}
+	st.idle = 0
 	st.runs = append(st.runs, r)
 	s.running.Add(1)
 	return st, nil
@@ -267,6 +282,9 @@ func (s *steps) endSession(session *session, why *status.Error) {
 func (s *steps) close(why *status.Error) bool {
 	s.mu.Lock()
 	s.err = why.Derive()
+	if s.sweeper != nil {
+		s.sweeper.Stop()
+	}
 	all := make([]*step, 0, len(s.byID))
 	for _, st := range s.byID {
 		all = append(all, st)
@@ -305,6 +323,10 @@ func (s *steps) removeLocked(st *step, why *status.Error) {
 	delete(s.byID, st.id)
 	if st.session == nil {
 		s.removeEarlyLocked(st)
+	}
+	if st.counted != nil {
+		st.counted.steps--
+		st.counted = nil
 	}
 	st.stopTimerLocked()
 	runs := slices.Clone(st.runs)

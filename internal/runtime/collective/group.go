@@ -8,12 +8,34 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
 
 // maxRecords bounds the groups, and the instances, that a task stores. Peers choose their keys too.
 const maxRecords = 1 << 16
+
+const (
+	// maxText bounds a name that a peer chooses and a record keeps, in bytes. Those of TensorFlow
+	// are below 1 KiB.
+	maxText = 4 << 10
+	// recordMemory is about the memory of a record without its texts, in bytes.
+	recordMemory = 512
+)
+
+// checkText checks the length of a text that is kept.
+func checkText(what, text string) error {
+	if len(text) > maxText {
+		return status.InvalidArgumentf("The name of a %s has %d bytes, more than %d: %.64s...", what, len(text), maxText, text)
+	}
+	return nil
+}
+
+// noMemory returns the error for a record for which there is no memory.
+func noMemory(what, name string) error {
+	return status.ResourceExhaustedf("There is not enough memory for the %s %.64s (--memory-limit).", what, name)
+}
 
 // Manager holds the groups of one task: those that it leads, and those that it knows from their
 // leaders. It is safe for concurrent use.
@@ -82,6 +104,12 @@ func (m *Manager) CompleteGroup(ctx context.Context, in *Member) (*Group, error)
 // fails for all waiting calls: they could not succeed.
 func (m *Manager) join(in *Member) (*pendingGroup, error) {
 	key := in.Group.Key
+	if err := checkText("device of a collective group", in.Device.Name); err != nil {
+		return nil, err
+	}
+	if err := checkText("type of a device", in.Device.Type); err != nil {
+		return nil, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	g := m.groups[key]
@@ -95,7 +123,11 @@ func (m *Manager) join(in *Member) (*pendingGroup, error) {
 		g = &pendingGroup{
 			size: int(in.Group.Size), kind: in.Device.Type, members: map[string]joined{}, waiting: map[string]int{}, done: make(chan struct{}),
 		}
+		defer m.dropEmptyLocked(key, g)
 		m.groups[key] = g
+	}
+	if _, known := g.members[in.Device.Name]; !known && !membudget.TakeRecord(memberMemory(&in.Device)) {
+		return nil, noMemory("member of a collective group", in.Device.Name)
 	}
 	if err := g.admit(in); err != nil {
 		if g.group == nil || status.CodeOf(err) == status.FailedPrecondition {
@@ -115,6 +147,16 @@ func (m *Manager) join(in *Member) (*pendingGroup, error) {
 	}
 	return g, nil
 }
+
+// dropEmptyLocked removes a group without members, because its first one could not join.
+func (m *Manager) dropEmptyLocked(key int32, g *pendingGroup) {
+	if len(g.members) == 0 && m.groups[key] == g {
+		delete(m.groups, key)
+	}
+}
+
+// memberMemory returns about the memory of a member of a group, in bytes.
+func memberMemory(d *Device) int64 { return int64(recordMemory + len(d.Name) + len(d.Type)) }
 
 // admit adds a device to the members, or returns why it cannot join.
 func (g *pendingGroup) admit(in *Member) error {
@@ -252,6 +294,13 @@ func (m *Manager) remember(id groupID, g *Group) error {
 	defer m.mu.Unlock()
 	if len(m.remote) >= maxRecords {
 		return status.ResourceExhaustedf("%d collective groups exist", maxRecords)
+	}
+	size := int64(0)
+	for i := range g.Members {
+		size += memberMemory(&g.Members[i])
+	}
+	if !membudget.TakeRecord(size) {
+		return noMemory("collective group of", id.leader)
 	}
 	m.remote[id] = g
 	return nil

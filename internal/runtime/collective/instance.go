@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -17,9 +18,10 @@ type instanceID struct {
 // instance is an operation of a group that this task leads.
 type instance struct {
 	Instance // as the first device has passed it
-	// A broadcast waits for all devices, because any of them may be the source.
-	seen   map[string]bool
-	source int // rank, or -1 if it is unknown
+	// numbers of calls that wait, by device. A broadcast waits for all devices, because any of them
+	// may be the source. A device whose calls have all been withdrawn is not in the map.
+	callers map[string]int
+	source  int // rank, or -1 if it is unknown
 
 	done chan struct{} // closed when the source is known or not needed, or the instance has failed
 	err  error         // set before done is closed
@@ -38,7 +40,7 @@ func (i *instance) isDone() bool {
 // that this task leads. It returns the rank of the source of a broadcast, or -1. For a broadcast it
 // waits until all devices have called it, or ctx ends.
 func (m *Manager) CompleteInstance(ctx context.Context, in *Instance) (source int, err error) {
-	i, err := m.register(in)
+	i, rank, err := m.register(in)
 	if err != nil {
 		return 0, err
 	}
@@ -46,49 +48,87 @@ func (m *Manager) CompleteInstance(ctx context.Context, in *Instance) (source in
 	case <-i.done:
 		return i.source, i.err
 	case <-ctx.Done():
+		m.withdrawCall(i, in, rank)
 		return 0, status.FromContext(ctx, "waiting for the source of "+in.Name)
 	}
 }
 
-func (m *Manager) register(in *Instance) (*instance, error) {
+// withdrawCall ends a call of a device that no longer waits. An instance without calls is dropped:
+// nothing else would end it.
+func (m *Manager) withdrawCall(i *instance, in *Instance, rank int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if i.isDone() {
+		return // it stays for the devices that call later
+	}
+	if i.callers[in.Device]--; i.callers[in.Device] > 0 {
+		return
+	}
+	delete(i.callers, in.Device)
+	if i.source == rank {
+		i.source = -1
+	}
+	id := instanceID{in.Group, in.Key, in.StepID}
+	if len(i.callers) == 0 && m.instances[id] == i {
+		delete(m.instances, id)
+	}
+}
+
+// register records a call of a device, whose rank it returns.
+func (m *Manager) register(in *Instance) (i *instance, rank int, err error) {
+	if err := checkText("collective operation", in.Name); err != nil {
+		return nil, 0, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	g := m.groups[in.Group]
 	switch {
 	case g == nil:
-		return nil, status.FailedPreconditionf("group %d not found. This normally means the server has restarted", in.Group)
+		return nil, 0, status.FailedPreconditionf("group %d not found. This normally means the server has restarted", in.Group)
 	case g.group == nil:
-		return nil, status.FailedPreconditionf("group %d failed to resolve. This normally means the server has restarted", in.Group)
+		return nil, 0, status.FailedPreconditionf("group %d failed to resolve. This normally means the server has restarted", in.Group)
 	}
-	rank := g.group.rank(in.Device)
+	rank = g.group.rank(in.Device)
 	if rank < 0 {
-		return nil, status.FailedPreconditionf("Device %s is not a member of collective group %d", in.Device, in.Group)
+		return nil, 0, status.FailedPreconditionf("Device %s is not a member of collective group %d", in.Device, in.Group)
 	}
 	id := instanceID{in.Group, in.Key, in.StepID}
-	i := m.instances[id]
-	if i == nil {
-		m.dropFinishedLocked()
-		i = &instance{Instance: *in, seen: map[string]bool{}, source: -1, done: make(chan struct{})}
+	if i = m.instances[id]; i == nil {
+		if err := m.makeRoomLocked(in); err != nil {
+			return nil, 0, err
+		}
+		i = &instance{Instance: *in, callers: map[string]int{}, source: -1, done: make(chan struct{})}
 		m.instances[id] = i
 	}
 	if err := compare(&i.Instance, in); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if i.isDone() {
-		return i, nil
+		return i, rank, nil
 	}
 	i.arrive(in, rank, g.size)
 	if i.isDone() && i.err != nil {
 		delete(m.instances, id) // the next attempt creates it again
 	}
-	return i, nil
+	return i, rank, nil
 }
 
-// dropFinishedLocked removes the instances without waiting calls if there are too many instances.
-func (m *Manager) dropFinishedLocked() {
-	if len(m.instances) >= maxRecords {
-		maps.DeleteFunc(m.instances, func(_ instanceID, i *instance) bool { return i.isDone() })
+// makeRoomLocked asks for the memory of a new instance. If there are too many instances, or there is
+// no memory, it first removes those that have finished.
+func (m *Manager) makeRoomLocked(in *Instance) error {
+	size := int64(recordMemory + len(in.Name) + len(in.Device) + 8*len(in.Shape))
+	full := len(m.instances) >= maxRecords
+	if !full && membudget.TakeRecord(size) {
+		return nil
 	}
+	maps.DeleteFunc(m.instances, func(_ instanceID, i *instance) bool { return i.isDone() })
+	switch {
+	case len(m.instances) >= maxRecords:
+		return status.ResourceExhaustedf("%d collective operations wait for their members", maxRecords)
+	case !membudget.TakeRecord(size):
+		return noMemory("collective operation", in.Name)
+	}
+	return nil
 }
 
 // compare checks that the parameters of a device match another device's.
@@ -111,7 +151,7 @@ func (i *instance) arrive(in *Instance, rank, size int) {
 		close(i.done)
 		return
 	}
-	if !i.seen[in.Device] && in.Source {
+	if i.callers[in.Device] == 0 && in.Source {
 		if i.source >= 0 {
 			i.err = status.Internalf("Instance %d already has source %d, received second claim from %d", in.Key, i.source, rank)
 			close(i.done)
@@ -119,8 +159,8 @@ func (i *instance) arrive(in *Instance, rank, size int) {
 		}
 		i.source = rank
 	}
-	i.seen[in.Device] = true
-	if len(i.seen) < size {
+	i.callers[in.Device]++
+	if len(i.callers) < size {
 		return
 	}
 	if i.source < 0 {
@@ -157,6 +197,9 @@ func (m *Manager) instance(ctx context.Context, s *Step, in *Instance) (source i
 	if all := m.agreed[group]; all == nil || len(all) >= maxRecords {
 		m.agreed[group] = map[instanceID]agreement{}
 	}
-	m.agreed[group][id] = agreement{*in, source}
+	size := int64(recordMemory + len(in.Name) + len(in.Device) + 8*len(in.Shape))
+	if membudget.TakeRecord(size) { // else the leader is asked again
+		m.agreed[group][id] = agreement{*in, source}
+	}
 	return source, nil
 }

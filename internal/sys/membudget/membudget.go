@@ -115,6 +115,26 @@ func Take(n int64) bool {
 	return n == 0 || due && process.take(n, growthShare)
 }
 
+// TakeRecord is Take for a small thing that stays on the task: a session, a graph, a name.
+//
+// Take counts small pieces together and refuses only one of them when there is no memory, so a
+// client that makes small records would go on. TakeRecord counts each piece by itself once less
+// than 1/pressShare of the limit is left. Before, it is as cheap as Take.
+func TakeRecord(n int64) bool { return process.takePiece(n, growthShare) }
+
+// TakeSmall is TakeRecord for what is freed soon, such as the small message of a step that runs. It
+// may use all of the limit. Unlike [Reserve] it does not wait.
+func TakeSmall(n int64) bool { return process.takePiece(n, 0) }
+
+// takePiece takes n bytes of all of the limit but a share; a share of 0 is none.
+func (b *budget) takePiece(n, share int64) bool {
+	bytes, ok := n, true
+	if !b.pressed.Load() || n >= grain {
+		bytes, ok = collectGrain(n)
+	}
+	return bytes == 0 || ok && b.take(bytes, share)
+}
+
 // collectGrain adds n bytes to a shard. It returns the bytes of the shard once they are a grain,
 // and 0 before. It returns false if a failpoint refuses them.
 func collectGrain(n int64) (bytes int64, ok bool) {
@@ -317,7 +337,9 @@ func (b *budget) fits(n, limit int64) bool {
 	b.pressed.Store(all-limit+left+n < all/pressShare)
 	b.read.Store(mono.Nanos())
 	b.since.Store(0)
-	b.due.Store(max(0, left/8))
+	// In the part that is for small tensors each request reads: what a reading allows to them must
+	// not let records pass.
+	b.due.Store(max(0, min(left, all-all/growthShare-used)/8))
 	return left >= 0
 }
 

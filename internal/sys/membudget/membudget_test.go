@@ -217,3 +217,43 @@ func BenchmarkReading(b *testing.B) {
 		inUse()
 	}
 }
+
+// Small pieces are counted together while there is memory, and one by one when little is left. So
+// not one more of them passes.
+func TestPieces(t *testing.T) {
+	b, inUse, _ := testBudget(1 << 40)
+	*inUse = 1<<30 - 1<<30/growthShare + 1
+	for range 2 { // the first reading finds that little is left
+		b.take(grain, growthShare)
+	}
+	for range 100 {
+		if b.takePiece(100, growthShare) {
+			t.Fatal("a record is kept of the memory that is for steps")
+		}
+		if !b.takePiece(100, 0) {
+			t.Fatal("a step cannot use what is left")
+		}
+	}
+	*inUse = 1 << 30
+	b.due.Store(0)
+	for range 100 {
+		if b.takePiece(100, 0) {
+			t.Fatal("more is taken than there is")
+		}
+	}
+	*inUse = 1 << 20
+	if !b.takePiece(100, growthShare) || !b.takePiece(100, 0) {
+		t.Error("nothing is taken after memory was given back")
+	}
+	if b.pressed.Load() {
+		t.Error("pieces are still counted one by one")
+	}
+}
+
+func BenchmarkTakeRecord(b *testing.B) {
+	defer SetLimit(Limit())
+	SetLimit(1 << 40)
+	for b.Loop() {
+		TakeRecord(500)
+	}
+}

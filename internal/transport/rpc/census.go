@@ -1,6 +1,8 @@
 package rpc
 
 import (
+	"strings"
+
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -12,9 +14,11 @@ import (
 )
 
 const (
-	// minCounted is the smallest message, in bytes, that is counted. Smaller ones take 32 MiB at
-	// most.
+	// minCounted is the smallest message, in bytes, whose parts are counted. A smaller one takes 32
+	// MiB at most while it is decoded; see admitSmall for what it leaves on the task.
 	minCounted = 16 << 10
+	// smallFactor is the memory of a small message once it is decoded, in bytes per byte.
+	smallFactor = 4
 	// nodeMemory is the memory of a node in bytes: of its message, in the imported graph, and in a
 	// partition. A million nodes take 2.8 GiB.
 	nodeMemory = 2800
@@ -49,6 +53,9 @@ var errNoMemory = status.ResourceExhaustedf("There is not enough memory to decod
 // held until the caller calls release.
 func admitMessage(m proto.Message, data []byte, q *quota.Quota) (release func(), err error) {
 	if len(data) < minCounted {
+		if !admitSmall(m, int64(len(data))) {
+			return nil, errNoMemory
+		}
 		return func() {}, nil
 	}
 	c := newCensus(q)
@@ -60,6 +67,41 @@ func admitMessage(m proto.Message, data []byte, q *quota.Quota) (release func(),
 		return nil, errNoMemory
 	}
 	return release, nil
+}
+
+// admitSmall reports whether there is memory for a message below minCounted, of size bytes. Many
+// small requests fill the memory as a large one does, if each leaves something on the task.
+//
+// It costs a type switch and an atomic addition. RunStep, RunGraph and RecvTensor have decoders of
+// their own and do not come here.
+func admitSmall(m proto.Message, size int64) bool {
+	n := messageMemory + smallFactor*size
+	switch m.(type) {
+	// What frees memory. It must be served when there is no memory left.
+	case *pb.CloseSessionRequest, *pb.ResetRequest, *pb.ReleaseCallableRequest, *pb.DeleteWorkerSessionRequest,
+		*pb.DeregisterGraphRequest, *pb.CleanupGraphRequest, *pb.CleanupAllRequest, *pb.MarkRecvFinishedRequest,
+		*pb.CloseContextRequest, *pb.CloseSessionsRequest, *pb.LoggingRequest:
+		return true
+	// What shows an operator, or the master of a session, that the task lives and what it does. It
+	// leaves nothing on the task. The health service decodes its requests itself.
+	case *pb.GetStatusRequest, *pb.ListDevicesRequest, *pb.KeepAliveRequest, *pb.WaitQueueDoneRequest, *pb.GetTaskRequest,
+		*pb.GetClusterRequest, *pb.GetLogRequest, *pb.SetLogLevelRequest, *pb.GetGraphRequest, *pb.GetScalarsRequest:
+		return true
+	// What stays on the task until its client removes it. What is left of the memory is for steps
+	// that run.
+	case *pb.CreateSessionRequest, *pb.ExtendSessionRequest, *pb.MakeCallableRequest, *pb.PartialRunSetupRequest,
+		*pb.CreateWorkerSessionRequest, *pb.RegisterGraphRequest, *pb.CreateContextRequest, *pb.UpdateContextRequest:
+		return membudget.TakeRecord(n)
+	}
+	// The rest belongs to steps that run, or is answered at once: collective operations, options of
+	// steps, operations of eager contexts, predictions. A response is an answer that this task has
+	// asked for: without it the work of the peer is lost, and what it has kept stays there.
+	return membudget.TakeSmall(n) || isResponse(m)
+}
+
+// isResponse reports whether a message is the answer to a call.
+func isResponse(m proto.Message) bool {
+	return strings.HasSuffix(string(m.ProtoReflect().Descriptor().Name()), "Response")
 }
 
 // AdmitGraph returns an error if a graph in wire format has too many nodes, or would take too much

@@ -87,3 +87,46 @@ func TestCensusMemory(t *testing.T) {
 		t.Errorf("8 million fetches: %v", err)
 	}
 }
+
+// When the memory is used, small requests that leave something on the task are refused each, and
+// those that free memory or show the state of the task are served.
+func TestSmallMessages(t *testing.T) {
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(1)
+	for range 2 {
+		membudget.Take(1 << 20) // reads that there is nothing left
+	}
+	data := make([]byte, 100)
+	for _, tt := range []struct {
+		m      proto.Message
+		served bool
+	}{
+		{&pb.RegisterGraphRequest{}, false},
+		{&pb.CreateWorkerSessionRequest{}, false},
+		{&pb.CreateSessionRequest{}, false},
+		{&pb.CompleteInstanceRequest{}, false},
+		{&pb.CloseSessionRequest{}, true},
+		{&pb.ResetRequest{}, true},
+		{&pb.CleanupGraphRequest{}, true},
+		{&pb.CleanupAllRequest{}, true},
+		{&pb.DeregisterGraphRequest{}, true},
+		{&pb.DeleteWorkerSessionRequest{}, true},
+		{&pb.ReleaseCallableRequest{}, true},
+		{&pb.GetStatusRequest{}, true},
+		{&pb.ListDevicesRequest{}, true},
+		{&pb.RegisterGraphResponse{}, true},
+	} {
+		for range 20 {
+			if _, err := admitMessage(tt.m, data, nil); (err == nil) != tt.served {
+				t.Errorf("%T: %v", tt.m, err)
+				break
+			} else if err != nil && status.CodeOf(err) != status.ResourceExhausted {
+				t.Errorf("%T: %v", tt.m, err)
+			}
+		}
+	}
+	membudget.SetLimit(1 << 40)
+	if _, err := admitMessage(&pb.RegisterGraphRequest{}, data, nil); err != nil {
+		t.Errorf("with memory: %v", err)
+	}
+}
