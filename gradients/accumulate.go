@@ -245,7 +245,7 @@ func (a *accumulation) step(n *graph.Node) ([]Grad, error) {
 	if a.opts.colocate {
 		s = s.ColocateWith(n)
 	}
-	grads := rule(&Call{S: s, Node: n, grads: outs, source: strings.TrimSuffix(a.base.Prefix(), "/")})
+	grads := rule(&Call{S: s, Node: n, grads: outs, nest: a.opts.nest, source: strings.TrimSuffix(a.base.Prefix(), "/")})
 	if len(grads) != n.NumInputs() {
 		return nil, status.Internalf("gradients: the rule of %s gives %d gradients for %d inputs", n.Op.Name, len(grads), n.NumInputs())
 	}

@@ -15,3 +15,10 @@ func Differentiable() []string {
 	}
 	return names
 }
+
+// SetMaxNodes replaces the limit on nodes of functions until the returned function is called.
+func SetMaxNodes(n int) (restore func()) {
+	old := maxNodes
+	maxNodes = n
+	return func() { maxNodes = old }
+}

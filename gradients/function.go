@@ -1,6 +1,7 @@
 package gradients
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/weft-ml/weft/graph"
@@ -83,11 +84,27 @@ func (c *Call) received(first int, dxs []op.Output) []Grad {
 // those of f and the gradients of the results that have one. Its results are the gradients of the
 // differentiable inputs. It runs f again for the values that it needs. It returns nil after a build
 // error.
+//
+// Calls of the same function with the same types and results share the function that it adds. So n
+// functions that call each other have at most n gradient functions for each combination, although
+// the calls can be a tree of 2ⁿ.
 func (c *Call) backward(f opdef.Func, inputs []op.Output, results []int) *op.Function {
+	key := backwardKey(f, inputs, results)
+	if have := c.nest.made[key]; have != nil {
+		return have
+	}
+	nest, err := c.nest.enter(f)
+	if err != nil {
+		c.S.Fail(err)
+		return nil
+	}
 	g := c.S.Graph()
 	body, err := g.Library.InstantiateBody(f, g.Ops())
 	if err == nil {
-		err = keepRepeatable(body, results, f.Name)
+		err = keepRepeatable(body, results, f.Name, nest.repeatable)
+	}
+	if err == nil {
+		err = nest.count(body.Graph)
 	}
 	if err != nil {
 		c.S.Fail(err)
@@ -100,13 +117,31 @@ func (c *Call) backward(f opdef.Func, inputs []op.Output, results []int) *op.Fun
 	for _, i := range results {
 		args = append(args, c.Node.OutTypes[i].Base())
 	}
-	return op.NewFunction(c.S, f.Name+"_grad", args, func(s *op.Scope, args []op.Output) []op.Output {
-		return differentiateBody(s, body, args, inputs, results)
+	made := op.NewFunction(c.S, f.Name+"_grad", args, func(s *op.Scope, args []op.Output) []op.Output {
+		dxs := differentiateBody(s, nest, body, args, inputs, results)
+		if err := nest.count(s.Graph()); err != nil {
+			s.Fail(err)
+		}
+		return dxs
 	})
+	if made != nil && len(made.Captured) == 0 {
+		nest.made[key] = made
+	}
+	return made
+}
+
+// backwardKey identifies a function that backward adds.
+func backwardKey(f opdef.Func, inputs []op.Output, results []int) string {
+	types := make([]tensor.DType, len(inputs))
+	for i, o := range inputs {
+		types[i] = o.DType().Base()
+	}
+	return fmt.Sprint(opdef.FormatAttr(f), types, results)
 }
 
 // differentiateBody adds a body and its gradients to a function.
-func differentiateBody(s *op.Scope, body *graph.Body, args, inputs []op.Output, results []int) []op.Output {
+func differentiateBody(s *op.Scope, nest *nesting, body *graph.Body, args, inputs []op.Output,
+	results []int) []op.Output {
 	def := &graph.Def{}
 	replace := map[string]op.Output{}
 	for n := range body.Graph.Nodes() {
@@ -140,7 +175,7 @@ func differentiateBody(s *op.Scope, body *graph.Body, args, inputs []op.Output, 
 		xs = append(xs, args[i])
 	}
 	dxs := make([]op.Output, len(xs))
-	for i, g := range Compute(s, ys, xs, Initial(initial...)) {
+	for i, g := range Compute(s, ys, xs, Initial(initial...), within(nest)) {
 		if dxs[i] = Densify(s, g); g.IsNone() {
 			dxs[i] = op.ZerosLike(s, xs[i])
 		}
@@ -199,5 +234,5 @@ func whileGrad(c *Call) []Grad {
 	for _, i := range c.floating(c.grads) {
 		ys, initial = append(ys, last[i]), append(initial, Of(c.DY(i)))
 	}
-	return Compute(s, ys, xs, Initial(initial...))
+	return Compute(s, ys, xs, Initial(initial...), within(c.nest))
 }

@@ -1,12 +1,16 @@
 package gradients_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/weft-ml/weft/gradients"
+	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -93,6 +97,99 @@ func TestFunctionsThatCannotRunAgain(t *testing.T) {
 	})
 	gradients.Compute(s, op.Call(s, f, x), outs{x})
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "the gradient of function 'noisy' would run 'RandomUniform' (op type: RandomUniform) a second time") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// calls adds a function to a library that passes its argument to others one after another.
+func calls(t *testing.T, s *scope, name, node string, others ...string) {
+	t.Helper()
+	arg, out := opdef.Arg{Name: "x", DType: tensor.Float64}, opdef.Arg{Name: "y", DType: tensor.Float64}
+	def := graph.FunctionDef{Signature: opdef.Op{Name: name, Inputs: []opdef.Arg{arg}, Outputs: []opdef.Arg{out}}}
+	types, last := []tensor.DType{tensor.Float64}, "x"
+	for i, f := range others {
+		n := graph.NodeDef{Name: fmt.Sprint("n", i), Op: node, Inputs: []string{last}}
+		n.Attrs = opdef.Attrs{"Tin": types, "Tout": types, "f": opdef.Func{Name: f}}
+		switch node {
+		case "StatelessIf":
+			def.Nodes = append(def.Nodes, graph.NodeDef{Name: "k", Op: "Less", Inputs: []string{"x", "x"}, Attrs: opdef.Attrs{"T": tensor.Float64}})
+			n.Inputs = []string{"k:z:0", last}
+			n.Attrs = opdef.Attrs{"Tcond": tensor.Bool, "Tin": types, "Tout": types, "then_branch": opdef.Func{Name: f}, "else_branch": opdef.Func{Name: f}}
+		case "StatelessWhile":
+			n.Attrs = opdef.Attrs{"T": types, "cond": opdef.Func{Name: "less"}, "body": opdef.Func{Name: f}}
+		}
+		def.Nodes, last = append(def.Nodes, n), n.Name+":output:0"
+	}
+	if len(others) == 0 {
+		def.Nodes = []graph.NodeDef{{Name: "n", Op: "Square", Inputs: []string{"x"}, Attrs: opdef.Attrs{"T": tensor.Float64}}}
+		last = "n:y:0"
+	}
+	def.Ret = map[string]string{"y": last}
+	if err := s.Graph().Library.Add([]graph.FunctionDef{def}, nil, s.Graph().Ops()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFunctionsThatCallThemselves has functions whose gradients would be nested without end.
+func TestFunctionsThatCallThemselves(t *testing.T) {
+	for _, node := range []string{"PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "StatelessWhile"} {
+		s := op.NewScope()
+		x := op.Const(s, 1.0)
+		define(s, "less", 1, func(s *scope, x outs) outs { return outs{op.Less(s, x[0], x[0])} })
+		calls(t, s, "f", node, "g")
+		calls(t, s, "g", node, "f")
+		y := op.PartitionedCall(s, outs{x}, []tensor.DType{tensor.Float64}, opdef.Func{Name: "f"})
+		gradients.Compute(s, y, outs{x})
+		if err := s.Err(); status.CodeOf(err) != status.InvalidArgument || !strings.Contains(err.Error(), "function 'f', which calls itself") {
+			t.Errorf("%s: got %v", node, err)
+		}
+	}
+}
+
+// chain adds n functions and the last one. Each calls the next one the given number of times.
+func chain(t *testing.T, s *scope, n, times int) {
+	t.Helper()
+	for i := range n {
+		calls(t, s, fmt.Sprint("f", i), "PartitionedCall", slices.Repeat([]string{fmt.Sprint("f", i+1)}, times)...)
+	}
+	calls(t, s, fmt.Sprint("f", n), "")
+}
+
+func TestDeepFunctions(t *testing.T) {
+	for n, want := range map[int]string{900: "", 1000: "nested more than 1000 deep, in function 'f1000'"} {
+		s := op.NewScope()
+		x := op.Const(s, 1.0)
+		chain(t, s, n, 1)
+		gradients.Compute(s, op.PartitionedCall(s, outs{x}, []tensor.DType{tensor.Float64}, opdef.Func{Name: "f0"}), outs{x})
+		err := s.Err()
+		if want == "" && err != nil || want != "" && (status.CodeOf(err) != status.ResourceExhausted || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%d levels: got %v, want %q", n, err, want)
+		}
+	}
+}
+
+// TestTreeOfFunctions differentiates 2³⁰ calls of 30 functions.
+func TestTreeOfFunctions(t *testing.T) {
+	s := op.NewScope()
+	x := op.Const(s, 1.0)
+	chain(t, s, 30, 2)
+	before := s.Graph().Library.Len()
+	gradients.Compute(s, op.PartitionedCall(s, outs{x}, []tensor.DType{tensor.Float64}, opdef.Func{Name: "f0"}), outs{x})
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if added := s.Graph().Library.Len() - before; added != 31 {
+		t.Errorf("there are %d gradient functions, want 31", added)
+	}
+}
+
+func TestManyNodes(t *testing.T) {
+	defer gradients.SetMaxNodes(100)()
+	s := op.NewScope()
+	x := op.Const(s, 1.0)
+	chain(t, s, 30, 2)
+	gradients.Compute(s, op.PartitionedCall(s, outs{x}, []tensor.DType{tensor.Float64}, opdef.Func{Name: "f0"}), outs{x})
+	if err := s.Err(); status.CodeOf(err) != status.ResourceExhausted || !strings.Contains(err.Error(), "more than 100 nodes, in function 'f") {
 		t.Errorf("got %v", err)
 	}
 }

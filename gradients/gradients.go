@@ -12,6 +12,7 @@ type options struct {
 	gate     bool
 	pairwise bool
 	zeros    bool
+	nest     *nesting
 }
 
 // Initial sets the gradients that accumulation starts from, one for each of ys. The default is
@@ -53,6 +54,9 @@ func Compute(s *op.Scope, ys, xs []op.Output, opts ...Option) []Grad {
 	o := options{stop: map[op.Output]bool{}}
 	for _, opt := range opts {
 		opt(&o)
+	}
+	if o.nest == nil {
+		o.nest = newNesting()
 	}
 	grads, err := accumulate(s, ys, xs, &o)
 	if err != nil {

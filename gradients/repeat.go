@@ -10,8 +10,9 @@ import (
 
 // keepRepeatable removes the nodes that some results of a function do not need from its body. The
 // rest must be repeatable: run a second time for the gradient, it returns the same values and has
-// no side effects.
-func keepRepeatable(body *graph.Body, results []int, function string) error {
+// no side effects. seen holds the functions that were already checked; after an error it is of no
+// use.
+func keepRepeatable(body *graph.Body, results []int, function string, seen map[string]bool) error {
 	needed := search{found: map[*graph.Node]bool{}}
 	for _, i := range results {
 		needed.push(body.Rets[i])
@@ -30,7 +31,7 @@ func keepRepeatable(body *graph.Body, results []int, function string) error {
 		case n == nil || isEnd(n):
 		case !needed.found[n]:
 			body.Graph.Remove(n)
-		case !repeatable(body.Graph, n.Op, n.Attrs, map[string]bool{}):
+		case !repeatable(body.Graph, n.Op, n.Attrs, seen):
 			return status.Unimplementedf("the gradient of function '%s' would run '%s' (op type: %s) a second time, which has effects "+
 				"or gives other values then", function, n.Name, n.Op.Name)
 		}
@@ -46,9 +47,33 @@ func isEnd(n *graph.Node) bool { return n.Op.Name == "_Arg" || n.Op.Name == "_Re
 var readers = []string{"VarHandleOp", "ReadVariableOp", "ResourceGather", "VariableShape", "TensorArray", "Stack", "Assert", "Print"}
 
 // repeatable reports whether an operation may run a second time. seen holds the functions that were
-// already checked.
+// already checked, and those that it checks. Calls can be nested as deep as the library is large, so
+// it keeps a list instead of calling itself.
 func repeatable(g *graph.Graph, o *opdef.Op, attrs opdef.Attrs, seen map[string]bool) bool {
-	if !o.Stateful || o.Name == "_Arg" {
+	var todo []opdef.Func
+	if !addCalled(&todo, o, attrs, seen) {
+		return false
+	}
+	for len(todo) > 0 {
+		f := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		body, err := g.Library.InstantiateBody(f, g.Ops())
+		if err != nil {
+			return false
+		}
+		for n := range body.Graph.Nodes() {
+			if !addCalled(&todo, n.Op, n.Attrs, seen) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// addCalled reports whether an operation may run a second time if the functions that it calls may.
+// It adds those functions that were not seen before to todo.
+func addCalled(todo *[]opdef.Func, o *opdef.Op, attrs opdef.Attrs, seen map[string]bool) bool {
+	if !o.Stateful || o.Name == "_Arg" || o.Name == "_Retval" {
 		return true
 	}
 	for _, prefix := range readers {
@@ -64,24 +89,11 @@ func repeatable(g *graph.Graph, o *opdef.Op, attrs opdef.Attrs, seen map[string]
 		}
 		for _, f := range fs {
 			calls = true
-			if !seen[f.Name] && !bodyRepeatable(g, f, seen) {
-				return false
+			if !seen[f.Name] {
+				seen[f.Name] = true
+				*todo = append(*todo, f)
 			}
 		}
 	}
 	return calls
-}
-
-func bodyRepeatable(g *graph.Graph, f opdef.Func, seen map[string]bool) bool {
-	seen[f.Name] = true
-	body, err := g.Library.InstantiateBody(f, g.Ops())
-	if err != nil {
-		return false
-	}
-	for n := range body.Graph.Nodes() {
-		if !repeatable(g, n.Op, n.Attrs, seen) {
-			return false
-		}
-	}
-	return true
 }

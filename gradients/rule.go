@@ -17,6 +17,7 @@ type Call struct {
 	Node *graph.Node
 
 	grads  []Grad
+	nest   *nesting
 	source string // distinguishes the calls of [Compute]
 }
 

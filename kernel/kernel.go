@@ -37,6 +37,7 @@ import (
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/sys/observe"
 	"github.com/weft-ml/weft/internal/sys/scalars"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -207,6 +208,8 @@ type Step struct {
 	// NewRendezvous creates the rendezvous of a detached step, see [Step.Detach]. If it is nil,
 	// detached steps have no rendezvous.
 	NewRendezvous func() Rendezvous
+	// Calls counts the calls of functions of the step; nil for no limit.
+	Calls *stepctx.Calls
 }
 
 // Detach returns a step for work that outlives s, such as the prefetching of a dataset. The new
@@ -215,8 +218,9 @@ type Step struct {
 func (s *Step) Detach(ctx context.Context) *Step {
 	d := &Step{
 		ID: s.ID, Context: ctx, Resources: NewResources(""), Session: s.Session, NewRendezvous: s.NewRendezvous,
-		Account: s.Account.Owner(),
+		Account: s.Account.Owner(), Calls: new(stepctx.Calls),
 	}
+	d.Calls.Of(ctx)
 	if s.NewRendezvous != nil {
 		d.Rendezvous = s.NewRendezvous()
 	}

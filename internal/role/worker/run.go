@@ -30,7 +30,8 @@ type run struct {
 	initial *rendezvous.Table // receives the initial tensors; nil if there are none
 	view    kernel.Step       // the step, as kernels see it
 
-	ctx stepctx.Context // context of the executors; its cause is the error that ended the run
+	ctx   stepctx.Context // context of the executors; its cause is the error that ended the run
+	calls stepctx.Calls   // calls of functions in progress
 }
 
 // runPool is a free list of runs that nothing refers to.
@@ -208,6 +209,8 @@ func (r *run) execute(stats *stats, resp *message.RunGraphResponse) error {
 	step.ID, step.Context, step.Rendezvous, step.Resources, step.Session = r.step.id, &r.ctx, r, &r.local, r.session.handle
 	step.Collectives, step.NewRendezvous = r.collectives(), rendezvous.NewForStep
 	step.Account = r.worker.Quota.StepAccount(r.session.account)
+	r.calls.Of(&r.ctx)
+	step.Calls = &r.calls
 	defer r.local.ClearAll()
 	if stats != nil {
 		defer stats.recording.Part(r.step.id)()

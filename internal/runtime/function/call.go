@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/runtime/executor"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -31,6 +32,7 @@ type function struct {
 // call is one execution of a function. It is recycled together with its callback.
 type call struct {
 	f      *function
+	live   *stepctx.Calls // of the step; nil for no limit
 	done   func([]tensor.Tensor, error)
 	rets   []tensor.Tensor
 	finish func(error)
@@ -52,7 +54,7 @@ func (f *function) Call(ctx *kernel.Context, args []tensor.Tensor, done func(ret
 		c = &call{f: f, rets: make([]tensor.Tensor, f.rets)}
 		c.finish = c.end
 	}
-	c.done = done
+	c.live, c.done = ctx.Step.Calls, done
 	stats, _ := ctx.Stats.(executor.Collector)
 	f.exec.RunAsync(ctx.Step, executor.RunOptions{Args: args, Rets: c.rets, Depth: ctx.Depth + 1, Stats: stats}, c.finish)
 }
@@ -68,7 +70,12 @@ func (f *function) compile() {
 	f.exec, f.err = f.runtime.compile(f.fn, body.Graph)
 }
 
-// checkCall returns the reason why a function cannot be called, or nil.
+// maxCalls bounds the calls of functions that are in progress in a step. Calls that wait are kept,
+// so functions that call each other in a tree would take memory without bound.
+const maxCalls = 100_000
+
+// checkCall returns the reason why a function cannot be called. If there is none, it counts the
+// call, and the caller must call endCall.
 func checkCall(ctx *kernel.Context, name string, prepared error, want, got int) error {
 	switch {
 	case prepared != nil:
@@ -78,7 +85,18 @@ func checkCall(ctx *kernel.Context, name string, prepared error, want, got int) 
 	case ctx.Depth >= maxDepth:
 		return status.ResourceExhaustedf("Calls of functions are nested more than %d deep, in function %s", maxDepth, name)
 	}
+	if live := ctx.Step.Calls; live != nil && live.Begin() > maxCalls {
+		live.End()
+		return status.ResourceExhaustedf("The step has more than %d calls of functions in progress, in function %s", maxCalls, name)
+	}
 	return nil
+}
+
+// endCall ends a call for which checkCall returned nil.
+func endCall(live *stepctx.Calls) {
+	if live != nil {
+		live.End()
+	}
 }
 
 // end passes the results of a body to the caller.
@@ -86,8 +104,9 @@ func (c *call) end(err error) {
 	if err == nil {
 		err = missing(c.rets)
 	}
+	endCall(c.live)
 	done := c.done
-	c.done = nil
+	c.live, c.done = nil, nil
 	if err != nil {
 		releaseAll(c.rets)
 		c.f.calls.Put(c)

@@ -2,11 +2,13 @@ package function
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	gpu "github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/runtime/executor"
 	"github.com/weft-ml/weft/internal/runtime/rendezvous"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -36,11 +38,7 @@ func (f *distributed) Call(ctx *kernel.Context, args []tensor.Tensor, done func(
 			f.layout = &layout{}
 		}
 	})
-	err := checkCall(ctx, f.fn.Name, f.err, f.layout.args, len(args))
-	var s Step
-	if err == nil {
-		s, err = f.begin(ctx.Step)
-	}
+	s, err := f.admit(ctx, len(args))
 	if err != nil {
 		releaseAll(args)
 		done(nil, err)
@@ -48,6 +46,53 @@ func (f *distributed) Call(ctx *kernel.Context, args []tensor.Tensor, done func(
 	}
 	c := &distributedCall{distributed: f, ctx: ctx, args: args, rets: make([]tensor.Tensor, f.layout.rets), done: done, exchange: s}
 	c.run()
+}
+
+// callMemory is about the memory of a call and of each of its parts in bytes: the context, the
+// rendezvous and the runs of executors. It was measured with four parts.
+const callMemory = 4 << 10
+
+// admit starts the count of a call and returns the step in which its parts exchange tensors. It
+// fails if the step has ended, although the context of the caller may not be cancelled yet. A call
+// that exceeds a limit makes all later ones fail: otherwise the calls in progress would make more
+// until its error has passed through all of its callers.
+func (f *distributed) admit(ctx *kernel.Context, args int) (Step, error) {
+	live := ctx.Step.Calls
+	if live != nil {
+		if err := live.Err(); err != nil {
+			return nil, ended(err, f.fn.Name)
+		}
+	}
+	err := checkCall(ctx, f.fn.Name, f.err, f.layout.args, args)
+	if err == nil && !membudget.Take(int64(1+len(f.locals)+len(f.remotes))*callMemory) {
+		endCall(live)
+		err = status.ResourceExhaustedf("There is not enough memory for a call of function %s (--memory-limit).", f.fn.Name)
+	}
+	if err != nil {
+		if live != nil && f.err == nil && status.CodeOf(err) == status.ResourceExhausted {
+			live.Fail(err)
+		}
+		return nil, err
+	}
+	s, err := f.begin(ctx.Step)
+	if err != nil {
+		endCall(live)
+	}
+	return s, err
+}
+
+// ended returns the error of a call after the end of its step, or after the failure of another call.
+// It is marked as derived: the step reports the reason itself.
+func ended(why error, function string) error {
+	e, ok := errors.AsType[*status.Error](why)
+	switch {
+	case ok:
+	case errors.Is(why, context.DeadlineExceeded):
+		e = status.DeadlineExceededf("Deadline exceeded while calling %s", function)
+	default:
+		e = status.Cancelledf("Cancelled while calling %s", function)
+	}
+	return e.Derive()
 }
 
 // begin returns the step in which the parts of a call exchange tensors.
@@ -94,7 +139,7 @@ func (c *distributedCall) run() {
 	parent := c.ctx.Step
 	c.step = kernel.Step{
 		ID: parent.ID, Context: ctx, Cancel: c.fail, Rendezvous: c.exchange, Resources: parent.Resources, Session: parent.Session,
-		Account: parent.Account, Collectives: parent.Collectives, NewRendezvous: parent.NewRendezvous,
+		Account: parent.Account, Collectives: parent.Collectives, NewRendezvous: parent.NewRendezvous, Calls: parent.Calls,
 	}
 	c.stop = context.AfterFunc(ctx, func() { c.exchange.Fail(status.FromContext(ctx, "running "+c.fn.Name)) })
 	c.pending = len(c.locals) + len(c.remotes) + 1
@@ -158,6 +203,7 @@ func (c *distributedCall) finish() {
 
 // deliver ends the call.
 func (c *distributedCall) deliver(err error) {
+	endCall(c.step.Calls)
 	if err != nil {
 		releaseAll(c.rets)
 		c.done(nil, err)

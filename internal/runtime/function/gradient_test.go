@@ -1,6 +1,7 @@
 package function_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/weft-ml/weft/graph"
@@ -107,5 +108,19 @@ func TestNoGradient(t *testing.T) {
 		if _, err := gradientOf(t, l, opdef.Func{Name: f}, 2, 1, 2, 3); status.CodeOf(err) != code {
 			t.Errorf("%s: got %v: %v", f, status.CodeOf(err), err)
 		}
+	}
+}
+
+// TestGradientOfRecursion has a function that calls itself by a node that the gradient keeps.
+func TestGradientOfRecursion(t *testing.T) {
+	def := floats("f", []string{"x"}, nil, "c:output:0")
+	types := []tensor.DType{tensor.Float32}
+	def.Nodes = []graph.NodeDef{{
+		Name: "c", Op: "PartitionedCall", Inputs: []string{"x"},
+		Attrs: opdef.Attrs{"Tin": types, "Tout": types, "f": opdef.Func{Name: "f"}},
+	}}
+	_, err := gradientOf(t, newLibrary(t, def), opdef.Func{Name: "f"}, 1, 1, 2)
+	if status.CodeOf(err) != status.InvalidArgument || !strings.Contains(err.Error(), "function 'f', which calls itself") {
+		t.Errorf("got %v", err)
 	}
 }
