@@ -92,7 +92,7 @@ func (s *session) split(p *plan, state *graphState, req planRequest) (map[string
 	if err != nil {
 		return nil, err
 	}
-	// The parts, their messages and what this task compiles are copies of the graph and its library.
+	// The parts, their messages and what this task compiles are copies of the graph and library.
 	release := membudget.Hold(partition.Footprint(g))
 	if release == nil {
 		return nil, status.ResourceExhaustedf("There is not enough memory to prepare the step (--memory-limit).")
