@@ -39,8 +39,8 @@ func newNesting() *nesting {
 // within makes a computation part of another one.
 func within(n *nesting) Option { return func(o *options) { o.nest = n } }
 
-// enter returns the nesting for the body of a function. A function that calls itself has no gradient:
-// the gradient would be nested in itself without end.
+// enter returns the nesting for the body of a function. A function that calls itself has no
+// gradient: it would be nested in itself without end.
 func (n *nesting) enter(f opdef.Func) (*nesting, error) {
 	for at := n; at.outer != nil; at = at.outer {
 		if at.function == f.Name {

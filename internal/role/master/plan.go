@@ -15,6 +15,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -91,6 +92,12 @@ func (s *session) split(p *plan, state *graphState, req planRequest) (map[string
 	if err != nil {
 		return nil, err
 	}
+	// The parts, their messages and what this task compiles are copies of the graph and library.
+	release := membudget.Hold(partition.Footprint(g))
+	if release == nil {
+		return nil, status.ResourceExhaustedf("There is not enough memory to prepare the step (--memory-limit).")
+	}
+	defer release()
 	boundary := optimize.Session{Device: s.client.attrs.Name, Incarnation: s.client.attrs.Incarnation}
 	pruned, err := optimize.Prune(g, optimize.Endpoints{Feeds: req.feeds, Fetches: req.fetches, Targets: req.targets}, boundary)
 	if err != nil {

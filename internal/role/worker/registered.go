@@ -14,6 +14,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/runtime/executor"
 	"github.com/weft-ml/weft/internal/runtime/function"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -71,6 +72,11 @@ func (w *Worker) RegisterGraph(ctx context.Context, req *pb.RegisterGraphRequest
 	if err != nil {
 		return nil, err
 	}
+	release := membudget.Hold(partition.Footprint(g))
+	if release == nil {
+		return nil, status.ResourceExhaustedf("There is not enough memory to compile the graph (--memory-limit).")
+	}
+	defer release()
 	reg, err := w.compile(s, g, req.GetSessionHandle(), s.frameIDs(ctx, req))
 	if err != nil {
 		return nil, err

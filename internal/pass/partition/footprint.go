@@ -1,0 +1,18 @@
+package partition
+
+import "github.com/weft-ml/weft/graph"
+
+// nodeFootprint is the memory of a node or function in a graph and its partitions in bytes.
+const nodeFootprint = 2800
+
+// Footprint estimates the memory in bytes that a copy of a graph takes, with its functions.
+func Footprint(g *graph.Graph) int64 {
+	nodes := g.NumNodes()
+	for _, name := range g.Library.Names() {
+		nodes++
+		if f, ok := g.Library.Lookup(name); ok {
+			nodes += len(f.Def.Nodes)
+		}
+	}
+	return int64(nodes) * nodeFootprint
+}
