@@ -178,8 +178,8 @@ func (w *Worker) CompleteInstance(ctx context.Context, req *pb.CompleteInstanceR
 	return &pb.CompleteInstanceResponse{InstanceKey: in.Key, SourceRank: int32(source)}, nil
 }
 
-// maxSequences bounds the keys of one GetStepSequence. A key takes a byte or two of the request, and
-// a message of the response. The leader knows no more keys.
+// maxSequences bounds the keys of one GetStepSequence. A key takes a byte or two of the request,
+// and a message of the response. The leader knows no more keys.
 const maxSequences = 1 << 16
 
 // GetStepSequence returns the numbers of the next steps of graphs with collective operations, so

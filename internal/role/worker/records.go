@@ -10,9 +10,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// What a master leaves on a task stays until the master removes it: sessions, graphs, steps. Each is
-// small, and so is the request that makes it. So each asks for its memory ([membudget.TakeRecord])
-// and is bounded in number.
+// What a master leaves on a task stays until the master removes it: sessions, graphs, steps. Each
+// is small, and so is the request that makes it. So each asks for its memory
+// ([membudget.TakeRecord]) and is bounded in number.
 const (
 	// maxName bounds a handle or name that a session keeps, in bytes. Those of TensorFlow are below
 	// 1 KiB.

@@ -113,8 +113,8 @@ func (m *Manager) register(in *Instance) (i *instance, rank int, err error) {
 	return i, rank, nil
 }
 
-// makeRoomLocked asks for the memory of a new instance. If there are too many instances, or there is
-// no memory, it first removes those that have finished.
+// makeRoomLocked asks for the memory of a new instance. If there are too many instances, or there
+// is no memory, it first removes those that have finished.
 func (m *Manager) makeRoomLocked(in *Instance) error {
 	size := int64(recordMemory + len(in.Name) + len(in.Device) + 8*len(in.Shape))
 	full := len(m.instances) >= maxRecords
