@@ -47,8 +47,8 @@ func isEnd(n *graph.Node) bool { return n.Op.Name == "_Arg" || n.Op.Name == "_Re
 var readers = []string{"VarHandleOp", "ReadVariableOp", "ResourceGather", "VariableShape", "TensorArray", "Stack", "Assert", "Print"}
 
 // repeatable reports whether an operation may run a second time. seen holds the functions that were
-// already checked, and those that it checks. Calls can be nested as deep as the library is large, so
-// it keeps a list instead of calling itself.
+// already checked, and those that it checks. Calls can be nested as deep as the library is large.
+// So it keeps a list instead of calling itself.
 func repeatable(g *graph.Graph, o *opdef.Op, attrs opdef.Attrs, seen map[string]bool) bool {
 	var todo []opdef.Func
 	if !addCalled(&todo, o, attrs, seen) {

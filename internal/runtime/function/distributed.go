@@ -49,7 +49,7 @@ func (f *distributed) Call(ctx *kernel.Context, args []tensor.Tensor, done func(
 }
 
 // callMemory is about the memory of a call and of each of its parts in bytes: the context, the
-// rendezvous and the runs of executors. It was measured with four parts.
+// rendezvous and the runs of executors. It is an estimate.
 const callMemory = 4 << 10
 
 // admit starts the count of a call and returns the step in which its parts exchange tensors. It
@@ -81,8 +81,8 @@ func (f *distributed) admit(ctx *kernel.Context, args int) (Step, error) {
 	return s, err
 }
 
-// ended returns the error of a call after the end of its step, or after the failure of another call.
-// It is marked as derived: the step reports the reason itself.
+// ended returns the error of a call after the end of its step, or after the failure of another
+// call. It is marked as derived: the step reports the reason itself.
 func ended(why error, function string) error {
 	e, ok := errors.AsType[*status.Error](why)
 	switch {

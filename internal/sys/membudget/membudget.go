@@ -69,6 +69,7 @@ type budget struct {
 	due      atomic.Int64 // the next reading is due when since exceeds it
 	read     atomic.Int64 // time of the last reading, mono.Nanos
 	reserved atomic.Int64 // bytes that are about to be allocated
+	room     atomic.Int64 // bytes of the limit that were free at the last reading
 
 	// reads the memory in use, and what the process has mapped; replaced by tests
 	used    func() (used, mapped int64)
@@ -261,6 +262,7 @@ func MustTake(n int64) {
 func (b *budget) setLimit(bytes int64) {
 	b.limit.Store(bytes)
 	b.due.Store(0)
+	b.room.Store(bytes) // until the first reading
 	b.pressed.Store(false)
 }
 
@@ -306,7 +308,7 @@ func (b *budget) takeSmall(n int64) bool {
 // after a garbage collection if need be.
 func (b *budget) admit(n, limit int64) bool {
 	if !b.mu.TryLock() {
-		if b.since.Load()+n <= b.limit.Load()/blindShare && n < minReserved {
+		if b.passesBlind(n, limit) {
 			return true // the next reading finds it
 		}
 		b.mu.Lock()
@@ -328,6 +330,15 @@ func (b *budget) admit(n, limit int64) bool {
 	return false
 }
 
+// passesBlind reports whether n bytes may be taken up to limit while another goroutine reads or
+// collects garbage. What stays, such as a record, has a lower limit than small tensors, and the last
+// reading must have found room for it: collections follow each other when little is left, and the
+// records that pass during each of them would add up.
+func (b *budget) passesBlind(n, limit int64) bool {
+	all, taken := b.limit.Load(), b.since.Load()+n
+	return n < minReserved && taken <= all/blindShare && (limit == all || taken <= b.room.Load()-(all-limit))
+}
+
 // fits reads how much memory is in use. The caller holds b.mu.
 func (b *budget) fits(n, limit int64) bool {
 	used, mapped := b.used()
@@ -335,6 +346,7 @@ func (b *budget) fits(n, limit int64) bool {
 	all := b.limit.Load()
 	b.bloated = mapped > all+all/bloatShare
 	b.pressed.Store(all-limit+left+n < all/pressShare)
+	b.room.Store(all - limit + left + n)
 	b.read.Store(mono.Nanos())
 	b.since.Store(0)
 	// In the part that is for small tensors each request reads: what a reading allows to them must

@@ -250,6 +250,30 @@ func TestPieces(t *testing.T) {
 	}
 }
 
+// While another goroutine reads, records pass only if the last reading has found room for them.
+func TestBlind(t *testing.T) {
+	b, inUse, _ := testBudget(1 << 40)
+	records := int64(1<<30 - 1<<30/growthShare)
+	if !b.passesBlind(100, records) {
+		t.Error("nothing passes before the first reading")
+	}
+	for _, tt := range []struct {
+		used    int64
+		records bool
+	}{{1 << 29, true}, {records + 1, false}, {1 << 30, false}} {
+		*inUse = tt.used
+		b.due.Store(0)
+		b.take(1, growthShare)
+		b.since.Store(0)
+		if got := b.passesBlind(100, records); got != tt.records {
+			t.Errorf("%d bytes in use: a record passes: %v", tt.used, got)
+		}
+		if !b.passesBlind(100, 1<<30) {
+			t.Errorf("%d bytes in use: a small tensor waits", tt.used)
+		}
+	}
+}
+
 func BenchmarkTakeRecord(b *testing.B) {
 	defer SetLimit(Limit())
 	SetLimit(1 << 40)
