@@ -331,7 +331,7 @@ func (b *budget) admit(n, limit int64) bool {
 }
 
 // passesBlind reports whether n bytes may be taken up to limit while another goroutine reads or
-// collects garbage. What stays, such as a record, has a lower limit than small tensors, and the last
+// collects garbage. What stays, such as a record, has a lower limit than small tensors. The last
 // reading must have found room for it: collections follow each other when little is left, and the
 // records that pass during each of them would add up.
 func (b *budget) passesBlind(n, limit int64) bool {

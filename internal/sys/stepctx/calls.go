@@ -31,9 +31,9 @@ func (c *Calls) End() { c.live.Add(-1) }
 // first error counts.
 func (c *Calls) Fail(err error) { c.failed.CompareAndSwap(nil, &err) }
 
-// Err returns the error of Fail, or the cause of the end of the step; nil if calls may begin. Unlike
-// the context of a call it does not depend on the order in which nested calls are cancelled: when
-// there are many, their parts would begin calls faster than their contexts are cancelled.
+// Err returns the error of Fail, or the cause of the end of the step; nil if calls may begin.
+// Unlike the context of a call it does not depend on the order in which nested calls are cancelled:
+// when there are many, their parts would begin calls faster than their contexts are cancelled.
 func (c *Calls) Err() error {
 	if err := c.failed.Load(); err != nil {
 		return *err
