@@ -12,7 +12,8 @@ import (
 func IsPlaced(t *tensor.Tensor, d *Device) bool {
 	switch {
 	case t.OnDevice():
-		return Of(t) == d
+		header := *t // Of takes the address, and the tensors of callers would all be on the heap
+		return Of(&header) == d
 	case t.DType() == tensor.Variant:
 		return !holdsElsewhere(t, d)
 	}

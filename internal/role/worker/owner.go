@@ -24,7 +24,8 @@ func callerOf(ctx context.Context) cluster.Task {
 // checkMaster checks that the master that a request names is the caller. A request with another
 // incarnation of this task's own master is false, and would drop the sessions of that master.
 func (w *Worker) checkMaster(ctx context.Context, s *session) error {
-	if own := w.Task.String(); s.master == own && s.task == w.Task && uint64(s.masterIncarnation) != w.Devices[0].Incarnation {
+	own := w.Task.String()
+	if s.master == own && s.task == w.Task && len(w.Devices) > 0 && uint64(s.masterIncarnation) != w.Devices[0].Incarnation {
 		return status.Errorf(status.PermissionDenied, "the incarnation of the master %q is not %016x", own, uint64(s.masterIncarnation))
 	}
 	caller := callerOf(ctx)

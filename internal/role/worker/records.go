@@ -12,7 +12,7 @@ import (
 
 // What a master leaves on a task stays until the master removes it: sessions, graphs, steps. Each
 // is small, and so is the request that makes it. So each asks for its memory
-// ([membudget.TakeRecord]) and is bounded in number.
+// ([membudget.AwaitRecord]) and is bounded in number.
 const (
 	// maxName bounds a handle or name that a session keeps, in bytes. Those of TensorFlow are below
 	// 1 KiB.
@@ -66,7 +66,7 @@ func chargeSession(req *pb.CreateWorkerSessionRequest) error {
 		}
 		size += deviceMemory + len(d.GetName())
 	}
-	if !membudget.TakeRecord(int64(size)) {
+	if !membudget.AwaitRecord(int64(size)) {
 		return status.ResourceExhaustedf("There is not enough memory for the session %.64s (--memory-limit).", req.GetSessionHandle())
 	}
 	return nil
@@ -86,7 +86,7 @@ func chargeGraph(def *pb.GraphDef) error {
 	for _, f := range def.GetLibrary().GetFunction() {
 		nodes += len(f.GetNodeDef())
 	}
-	if !membudget.TakeRecord(int64(graphMemory + nodeMemory*nodes + proto.Size(def))) {
+	if !membudget.AwaitRecord(int64(graphMemory + nodeMemory*nodes + proto.Size(def))) {
 		return status.ResourceExhaustedf("There is not enough memory for a graph of %d nodes (--memory-limit).", nodes)
 	}
 	return nil

@@ -72,7 +72,7 @@ func (w *Worker) RegisterGraph(ctx context.Context, req *pb.RegisterGraphRequest
 	if err != nil {
 		return nil, err
 	}
-	release := membudget.Hold(partition.Footprint(g))
+	release := membudget.AwaitHold(partition.Footprint(g))
 	if release == nil {
 		return nil, status.ResourceExhaustedf("There is not enough memory to compile the graph (--memory-limit).")
 	}

@@ -123,6 +123,12 @@ func Take(n int64) bool {
 // than 1/pressShare of the limit is left. Before, it is as cheap as Take.
 func TakeRecord(n int64) bool { return process.takePiece(n, growthShare) }
 
+// AwaitRecord is TakeRecord that waits up to a second for memory: garbage that a large request has
+// left is not collected at once. The caller holds no lock.
+func AwaitRecord(n int64) bool {
+	return TakeRecord(n) || poll(context.Background(), func() bool { return TakeRecord(n) })
+}
+
 // TakeSmall is TakeRecord for what is freed soon, such as the small message of a step that runs. It
 // may use all of the limit. Unlike [Reserve] it does not wait.
 func TakeSmall(n int64) bool { return process.takePiece(n, 0) }
@@ -191,6 +197,17 @@ func Hold(n int64) (release func()) {
 		return nil
 	}
 	return func() { process.reserved.Add(-n) }
+}
+
+// AwaitHold is Hold that waits up to a second for memory. The caller holds no lock.
+func AwaitHold(n int64) (release func()) {
+	if release = Hold(n); release == nil {
+		poll(context.Background(), func() bool {
+			release = Hold(n)
+			return release != nil
+		})
+	}
+	return release
 }
 
 // Exceeded is the panic value of [Make]. The executor returns it as the error of the node.
