@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -48,12 +49,14 @@ func cardinalityOf(n *node, ctx *kernel.Context, r *run) error {
 // countAll counts the elements of the flat maps among a dataset and its inputs, inputs first.
 func countAll(r *run, d dataset) {
 	var all []dataset
+	var meter membudget.Meter
 	seen := map[dataset]bool{}
 	for next := []dataset{d}; len(next) > 0; {
 		d, next = next[len(next)-1], next[:len(next)-1]
 		if !seen[d] {
+			meter.MustTakeEntry(0)
 			seen[d] = true
-			all, next = append(all, d), append(next, inputsOf(d)...)
+			all, next = membudget.Append(all, d), membudget.AppendAll(next, inputsOf(d)...)
 		}
 	}
 	for _, d := range slices.Backward(all) {

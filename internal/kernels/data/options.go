@@ -63,12 +63,14 @@ func wellFormed(message []byte) bool {
 // last place. The walk goes from the last place to the first.
 func options(d dataset) string {
 	var found []string
+	var meter membudget.Meter
 	seen := map[dataset]bool{}
 	for next := []dataset{d}; len(next) > 0; {
 		d, next = next[len(next)-1], next[:len(next)-1]
 		if seen[d] {
 			continue
 		}
+		meter.MustTakeEntry(0)
 		seen[d] = true
 		if d, ok := d.(*optionsDataset); ok {
 			found = membudget.Append(found, d.options)
