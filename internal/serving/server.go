@@ -10,19 +10,16 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/inspect/metrics"
 	"github.com/weft-ml/weft/internal/inspect/tracing"
 	"github.com/weft-ml/weft/internal/proto/servingpb"
 	"github.com/weft-ml/weft/internal/serving/models"
@@ -208,7 +205,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.config.MetricsPath != "" && path == s.config.MetricsPath && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		_, _ = s.stats.WriteTo(w) // the client has gone if that fails
-		_, _ = io.WriteString(w, s.limited())
+		_, _ = w.Write(metrics.AppendLimited(nil, s.limited()))
 	case rest.IsPath(r.RequestURI):
 		s.rest.ServeHTTP(w, r)
 	case oip.IsPath(path):
@@ -226,18 +223,13 @@ func refusal(why string) []byte {
 		len(body)), body...)
 }
 
-// limited returns how often clients have reached each limit, as a metric.
-func (s *Server) limited() string {
+// limited returns how often clients have reached each limit.
+func (s *Server) limited() map[string]uint64 {
 	all := s.grpc.Limited()
 	for name, n := range s.conns.Limited() {
 		all[name] += n
 	}
-	var out strings.Builder
-	out.WriteString("# HELP weft_limited_total How often clients have reached a limit.\n# TYPE weft_limited_total counter\n")
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		fmt.Fprintf(&out, "weft_limited_total{limit=%q} %d\n", name, all[name])
-	}
-	return out.String()
+	return all
 }
 
 // Run serves until ctx ends, and then waits for the requests in progress, at most for the grace

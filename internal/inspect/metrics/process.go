@@ -69,12 +69,17 @@ var table = []metric{
 // appendPage appends the metrics of the process in the text format of Prometheus. limited returns
 // how often clients have reached each limit.
 func appendPage(b []byte, limited func() map[string]uint64) []byte {
+	return appendProcess(AppendLimited(b, limited()))
+}
+
+// AppendLimited appends how often clients have reached each limit, in the text format of
+// Prometheus.
+func AppendLimited(b []byte, counts map[string]uint64) []byte {
 	b = append(b, "# HELP weft_limited_total Times that clients have reached a limit.\n# TYPE weft_limited_total counter\n"...)
-	counts := limited()
 	for _, limit := range slices.Sorted(maps.Keys(counts)) {
 		b = fmt.Appendf(b, "weft_limited_total{limit=%q} %d\n", limit, counts[limit])
 	}
-	return appendProcess(b)
+	return b
 }
 
 // appendProcess appends the table and the pauses of the garbage collector.

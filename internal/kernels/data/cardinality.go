@@ -3,10 +3,8 @@ package data
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
-	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -46,20 +44,9 @@ func cardinalityOf(n *node, ctx *kernel.Context, r *run) error {
 	return nil
 }
 
-// countAll counts the elements of the flat maps among a dataset and its inputs, inputs first.
+// countAll counts the elements of the flat maps among a dataset and its inputs.
 func countAll(r *run, d dataset) {
-	var all []dataset
-	var meter membudget.Meter
-	seen := map[dataset]bool{}
-	for next := []dataset{d}; len(next) > 0; {
-		d, next = next[len(next)-1], next[:len(next)-1]
-		if !seen[d] {
-			meter.MustTakeEntry(0)
-			seen[d] = true
-			all, next = membudget.Append(all, d), membudget.AppendAll(next, inputsOf(d)...)
-		}
-	}
-	for _, d := range slices.Backward(all) {
+	for _, d := range reachable(d) {
 		if d, ok := d.(*interleaveDataset); ok && d.f.op == "FlatMapDataset" && d.counted.Load() == nil {
 			if n, err := d.count(r); err == nil {
 				d.counted.Store(&n)

@@ -11,6 +11,7 @@ package data
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
@@ -60,6 +61,27 @@ func inputsOf(d dataset) []dataset {
 		return d.parts[:]
 	}
 	return nil
+}
+
+// reachable returns a dataset and all datasets that it reads, directly or not. Each is there once,
+// at its last place in the walk that visits the inputs of a dataset before the dataset.
+//
+// That walk takes exponential time if stages have an input twice, as in a chain of Zip(d, d). This
+// one goes from the last place to the first, and visits each dataset once.
+func reachable(d dataset) []dataset {
+	var all []dataset
+	var meter membudget.Meter
+	seen := map[dataset]bool{}
+	for next := []dataset{d}; len(next) > 0; {
+		d, next = next[len(next)-1], next[:len(next)-1]
+		if !seen[d] {
+			meter.MustTakeEntry(0)
+			seen[d] = true
+			all, next = membudget.Append(all, d), membudget.AppendAll(next, inputsOf(d)...)
+		}
+	}
+	slices.Reverse(all)
+	return all
 }
 
 // errEnd is the error of next after the last element; every further call returns it too.

@@ -1,12 +1,10 @@
 package data
 
 import (
-	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -56,27 +54,13 @@ func wellFormed(message []byte) bool {
 }
 
 // options returns the merged options of a dataset. Concatenating serialized messages merges them.
-//
-// The simple walk calls itself for each input and adds up the texts. It takes quadratic time for a
-// chain of stages that all have options, and exponential time if stages have an input twice, as in
-// a chain of Zip(d, d). The last of two equal texts decides, so each dataset counts once, at its
-// last place. The walk goes from the last place to the first.
+// The last of two equal texts decides, so each dataset counts once, at its last place.
 func options(d dataset) string {
-	var found []string
-	var meter membudget.Meter
-	seen := map[dataset]bool{}
-	for next := []dataset{d}; len(next) > 0; {
-		d, next = next[len(next)-1], next[:len(next)-1]
-		if seen[d] {
-			continue
-		}
-		meter.MustTakeEntry(0)
-		seen[d] = true
+	var all strings.Builder
+	for _, d := range reachable(d) {
 		if d, ok := d.(*optionsDataset); ok {
-			found = membudget.Append(found, d.options)
+			all.WriteString(d.options)
 		}
-		next = append(next, inputsOf(d)...)
 	}
-	slices.Reverse(found)
-	return strings.Join(found, "")
+	return all.String()
 }

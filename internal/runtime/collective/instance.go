@@ -113,10 +113,15 @@ func (m *Manager) register(in *Instance) (i *instance, rank int, err error) {
 	return i, rank, nil
 }
 
+// memory returns about the memory of the record of an instance, in bytes.
+func (in *Instance) memory() int64 {
+	return int64(recordMemory + len(in.Name) + len(in.Device) + 8*len(in.Shape))
+}
+
 // makeRoomLocked asks for the memory of a new instance. If there are too many instances, or there
 // is no memory, it first removes those that have finished.
 func (m *Manager) makeRoomLocked(in *Instance) error {
-	size := int64(recordMemory + len(in.Name) + len(in.Device) + 8*len(in.Shape))
+	size := in.memory()
 	full := len(m.instances) >= maxRecords
 	if !full && membudget.TakeRecord(size) {
 		return nil
@@ -197,8 +202,7 @@ func (m *Manager) instance(ctx context.Context, s *Step, in *Instance) (source i
 	if all := m.agreed[group]; all == nil || len(all) >= maxRecords {
 		m.agreed[group] = map[instanceID]agreement{}
 	}
-	size := int64(recordMemory + len(in.Name) + len(in.Device) + 8*len(in.Shape))
-	if membudget.TakeRecord(size) { // else the leader is asked again
+	if membudget.TakeRecord(in.memory()) { // else the leader is asked again
 		m.agreed[group][id] = agreement{*in, source}
 	}
 	return source, nil
