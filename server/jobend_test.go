@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/op"
 )
@@ -71,7 +72,7 @@ func TestTasksThatHaveEnded(t *testing.T) {
 // TestExitWithJob runs a job on two workers. The parameter server ends when one has closed its
 // session and the other has ended.
 func TestExitWithJob(t *testing.T) {
-	const quiet = 300 * time.Millisecond
+	const quiet = time.Second
 	spec, listeners := addresses(t, map[string]int{"ps": 1, "worker": 2})
 	p, err := New(cluster.ServerDef{Cluster: spec, Job: "ps"}, WithListener(listeners[ps]), WithExitWithJob(quiet))
 	if err != nil {
@@ -81,6 +82,8 @@ func TestExitWithJob(t *testing.T) {
 	go func() { ended <- p.Run(context.Background()) }()
 	w0 := start(t, cluster.ServerDef{Cluster: spec, Job: "worker"}, WithListener(listeners[worker0]))
 	w1 := start(t, cluster.ServerDef{Cluster: spec, Job: "worker", Task: 1}, WithListener(listeners[cluster.Task{Job: "worker", Index: 1}]))
+	// Both sessions exist before one is closed, so that the job is not over between the two.
+	var sessions []*weft.Session
 	for _, w := range []*Server{w0, w1} {
 		root := op.NewScope()
 		sum := op.Add(root.WithDevice("/job:ps/task:0"), op.Const(root, float32(1)), op.Const(root, float32(1)))
@@ -88,19 +91,18 @@ func TestExitWithJob(t *testing.T) {
 		if _, err := s.Fetch(t.Context(), nil, sum); err != nil {
 			t.Fatal(err)
 		}
-		select {
-		case err := <-ended:
-			t.Fatalf("the parameter server has ended during the job: %v", err)
-		default:
-		}
-		if w == w1 {
-			stop(t, w)
-			break
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		sessions = append(sessions, s)
 	}
+	if err := sessions[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(quiet + quiet/2)
+	select {
+	case err := <-ended:
+		t.Fatalf("the parameter server has ended during the job: %v", err)
+	default:
+	}
+	stop(t, w1)
 	select {
 	case err := <-ended:
 		if err != nil {
