@@ -8,36 +8,40 @@ import (
 // Part returns the definitions and gradients of the named functions and of all functions that they
 // use, sorted by name. Unknown names are ignored.
 func (l *Library) Part(names []string) ([]FunctionDef, map[string]string) {
+	used := l.Used(names)
+	defs := make([]FunctionDef, 0, len(used.functions))
+	for _, name := range slices.Sorted(maps.Keys(used.functions)) {
+		defs = append(defs, used.functions[name].Def)
+	}
+	return defs, used.gradient
+}
+
+// Used returns a new library with the named functions and all functions that they use, directly or
+// indirectly. Unknown names are ignored. The functions are shared with l.
+func (l *Library) Used(names []string) *Library {
+	out := newLibrary()
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	used := map[string]bool{}
-	gradient := map[string]string{}
-	var use func(name string)
-	use = func(name string) {
+	// A recursion could be as deep as the library has functions.
+	pending := slices.Clone(names)
+	for len(pending) > 0 {
+		name := pending[len(pending)-1]
+		pending = pending[:len(pending)-1]
 		f := l.functions[name]
-		if f == nil || used[name] {
-			return
+		if f == nil || out.functions[name] != nil {
+			continue
 		}
-		used[name] = true
+		out.functions[name] = f
 		for i := range f.Def.Nodes {
-			use(f.Def.Nodes[i].Op)
-			for called := range f.Def.Nodes[i].Attrs.Functions() {
-				use(called)
-			}
+			pending = append(pending, f.Def.Nodes[i].Op)
+			pending = slices.AppendSeq(pending, f.Def.Nodes[i].Attrs.Functions())
 		}
 		if own := l.gradient[name]; own != "" {
-			gradient[name] = own
-			use(own)
+			out.gradient[name] = own
+			pending = append(pending, own)
 		}
 	}
-	for _, name := range names {
-		use(name)
-	}
-	defs := make([]FunctionDef, 0, len(used))
-	for _, name := range slices.Sorted(maps.Keys(used)) {
-		defs = append(defs, l.functions[name].Def)
-	}
-	return defs, gradient
+	return out
 }
 
 // With returns a new library with the functions and gradients of l and the given ones. The given

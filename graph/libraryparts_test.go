@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/weft-ml/weft/graph"
@@ -51,6 +52,22 @@ func TestLibraryParts(t *testing.T) {
 	}
 	if f, _ := l.Lookup("called"); len(f.Def.Nodes) != 0 || other.Len() != l.Len()+1 || other.Gradient("nested") != "first" {
 		t.Error("the library is not what it was, or the other lacks what it had")
+	}
+}
+
+// TestLongChainOfFunctions finds what a function uses in a library where each calls the next one.
+func TestLongChainOfFunctions(t *testing.T) {
+	const n = 200_000
+	defs := make([]graph.FunctionDef, n)
+	for i := range defs {
+		defs[i] = named(strconv.Itoa(i), graph.NodeDef{Name: "n", Op: strconv.Itoa(i + 1)})
+	}
+	l := graph.New(noOps{}).Library
+	if err := l.Add(defs, nil, noOps{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.Used([]string{"10"}).Len(); got != n-10 {
+		t.Errorf("%d functions are used, want %d", got, n-10)
 	}
 }
 

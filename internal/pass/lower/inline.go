@@ -30,7 +30,7 @@ func (l *lowerer) lowerCall(n *graph.Node) {
 		lowerer: l, site: l.detach(n), body: body, single: direct, copies: make([]*graph.Node, body.Graph.NumIDs()),
 		downstream: downstream(body.Graph),
 	}
-	l.from = &origin{fn.Name, l.from}
+	l.from = l.from.inlined(fn.Name)
 	in.addInputs(uncertain)
 	in.copyNodes()
 	in.copyEdges()

@@ -12,8 +12,9 @@
 //
 // If, Case and While are lowered if they have the attribute _lower_using_switch_merge, which
 // clients set for sessions. A node that cannot be lowered stays, and its kernel calls the
-// functions. This is the case for a function that must not be inlined, calls itself, or would make
-// the graph too large. The rules and the shape of the results are those of TensorFlow's lowering.
+// functions. This is the case for a function that must not be inlined, calls itself, is nested too
+// deep, or would make the graph too large. The rules and the shape of the results are those of
+// TensorFlow's lowering.
 package lower
 
 import (
@@ -21,6 +22,7 @@ import (
 	"strconv"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -28,6 +30,16 @@ import (
 
 // maxAdded is the default of Options.Limit.
 const maxAdded = 1 << 16
+
+// maxNested bounds the calls in calls that are inlined. The name of a node has the names of all
+// calls around it, so a chain of functions would take memory with the square of its length.
+const maxNested = 256
+
+// nameShare is how many bytes of names the added nodes may have on average.
+const nameShare = 512
+
+// nodeMemory is about the memory of an added node and its edges in bytes, without its name.
+const nodeMemory = 1 << 10
 
 // lowerAttr is the attribute of the If, Case and While nodes to lower.
 const lowerAttr = "_lower_using_switch_merge"
@@ -46,7 +58,7 @@ type Options struct {
 	// CallsOnly keeps If, Case and While.
 	CallsOnly bool
 	// Limit is the approximate maximum of added nodes: functions that call others twice each would
-	// grow exponentially. 0 selects 1<<16.
+	// grow exponentially. 0 selects 1<<16. Their names have at most 512 bytes on average.
 	Limit int
 }
 
@@ -62,13 +74,13 @@ func Needed(g *graph.Graph, o Options) bool {
 }
 
 // Lower rewrites g in place. The nodes must not be placed yet. After an error the graph must be
-// discarded.
+// discarded. It fails with ResourceExhausted if there is no memory for the nodes.
 func Lower(g *graph.Graph, o Options) error {
 	l := newLowerer(g, o)
 	l.markUncertain(g, func(n *graph.Node) *graph.Node { return n })
 	for id := 0; id < g.NumIDs(); id++ { // new nodes come last
 		n := g.NodeByID(id)
-		if n == nil || l.added >= l.o.Limit {
+		if n == nil || l.full() {
 			continue
 		}
 		if rewrite := l.rewrite(n); rewrite != nil {
@@ -91,6 +103,7 @@ type lowerer struct {
 
 	given     int // node IDs of the original graph are below this
 	added     int
+	nameBytes int                     // of the names of added nodes
 	read      int                     // number of nodes of instantiated bodies
 	names     map[string]int          // last suffix per taken name
 	origins   map[*graph.Node]*origin // of nodes that were copied from bodies
@@ -104,6 +117,18 @@ type lowerer struct {
 type origin struct {
 	function string
 	from     *origin
+	depth    int // number of functions that were inlined, including this one
+}
+
+// inlined returns the origin of the nodes of a function that a node of o calls.
+func (o *origin) inlined(function string) *origin { return &origin{function, o, o.nested() + 1} }
+
+// nested returns how many functions were inlined into each other.
+func (o *origin) nested() int {
+	if o == nil {
+		return 0
+	}
+	return o.depth
 }
 
 func newLowerer(g *graph.Graph, o Options) *lowerer {
@@ -137,9 +162,17 @@ func (l *lowerer) rewrite(n *graph.Node) func(*graph.Node) {
 	return nil
 }
 
+// full reports whether no more nodes may be added.
+func (l *lowerer) full() bool {
+	return l.added >= l.o.Limit || l.nameBytes/nameShare >= l.o.Limit
+}
+
 // known reports whether the functions exist and are not being inlined around the current node
-// already.
+// already, and whether they may be inlined there.
 func (l *lowerer) known(fns ...opdef.Func) bool {
+	if l.from.nested() >= maxNested {
+		return false
+	}
 	for _, fn := range fns {
 		if _, ok := l.g.Library.Lookup(fn.Name); !ok {
 			return false
@@ -158,7 +191,7 @@ func (l *lowerer) known(fns ...opdef.Func) bool {
 // nodes were instantiated in vain.
 func (l *lowerer) bodyOf(fn opdef.Func) *graph.Body {
 	f, ok := l.g.Library.Lookup(fn.Name)
-	if !ok || l.added+len(f.Def.Nodes) > l.o.Limit || l.read > 4*l.o.Limit {
+	if !ok || l.full() || l.added+len(f.Def.Nodes) > l.o.Limit || l.read > 4*l.o.Limit {
 		return nil
 	}
 	l.read += len(f.Def.Nodes)
@@ -184,11 +217,17 @@ func (l *lowerer) add(name, op, device string, attrs opdef.Attrs, in ...graph.Ou
 	if l.err != nil {
 		return nil
 	}
+	l.added++
+	l.nameBytes += len(name)
+	// a follower has its name and one in its colocation
+	if !membudget.Take(nodeMemory + 2*int64(len(name))) {
+		l.err = status.ResourceExhaustedf("There is not enough memory to inline functions (--memory-limit).")
+		return nil
+	}
 	var n *graph.Node
 	if n, l.err = l.g.Add(l.newName(name), op, attrs); l.err != nil {
 		return nil
 	}
-	l.added++
 	n.Device = device
 	if l.from != nil {
 		l.origins[n] = l.from

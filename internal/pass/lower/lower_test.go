@@ -8,7 +8,9 @@ import (
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/pass/loopframe"
 	"github.com/weft-ml/weft/internal/pass/lower"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/test/graphtext"
+	"github.com/weft-ml/weft/status"
 )
 
 func testOps(t testing.TB) graphtext.Ops {
@@ -73,26 +75,97 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestGrowthIsBounded inlines a chain of functions that call the previous one twice each.
-func TestGrowthIsBounded(t *testing.T) {
+// twice returns a graph with a call of the last of n functions, which call the previous one twice
+// each.
+func twice(t *testing.T, n int) *graph.Graph {
+	t.Helper()
 	var text strings.Builder
 	text.WriteString("func f0(x: float) -> (y: float) {\n  return y=x\n}\n")
-	for i := range 39 {
+	for i := range n - 1 {
 		fmt.Fprintf(&text, "func f%d(x: float) -> (y: float) {\n", i+1)
 		fmt.Fprintf(&text, "  a = PartitionedCall(x) Tin=[float] Tout=[float] f=@f%d\n", i)
 		fmt.Fprintf(&text, "  b = PartitionedCall(a:output:0) Tin=[float] Tout=[float] f=@f%d\n", i)
 		text.WriteString("  return y=b:output:0\n}\n")
 	}
-	text.WriteString("x = Placeholder() dtype=float\ny = PartitionedCall(x) Tout=[float] f=@f39\n")
+	fmt.Fprintf(&text, "x = Placeholder() dtype=float\ny = PartitionedCall(x) Tout=[float] f=@f%d\n", n-1)
 	g, err := graphtext.Parse(testOps(t), text.String())
 	if err != nil {
 		t.Fatal(err)
 	}
+	return g
+}
+
+func TestGrowthIsBounded(t *testing.T) {
+	g := twice(t, 40)
 	if err := lower.Lower(g, lower.Options{Limit: 1000}); err != nil {
 		t.Fatal(err)
 	}
 	if n := g.NumNodes(); n < 500 || n > 1100 {
 		t.Errorf("the graph has %d nodes", n)
+	}
+}
+
+// chain returns a graph with a call of the first of n functions. Each calls the next one by a node
+// of the given name.
+func chain(t *testing.T, n int, node string) *graph.Graph {
+	t.Helper()
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "func f%d(x: float) -> (y: float) {\n", i)
+		fmt.Fprintf(&text, "  %s = PartitionedCall(x) Tin=[float] Tout=[float] f=@f%d\n", node, i+1)
+		fmt.Fprintf(&text, "  return y=%s:output:0\n}\n", node)
+	}
+	fmt.Fprintf(&text, "func f%d(x: float) -> (y: float) {\n  return y=x\n}\n", n)
+	text.WriteString("x = Placeholder() dtype=float\ny = PartitionedCall(x) Tout=[float] f=@f0\n")
+	g, err := graphtext.Parse(testOps(t), text.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// calls returns how many calls a graph has, and the bytes of the names of all nodes.
+func calls(g *graph.Graph) (n, names int) {
+	for node := range g.Nodes() {
+		if node.Op.Name == "PartitionedCall" {
+			n++
+		}
+		names += len(node.Name)
+	}
+	return n, names
+}
+
+// TestDepthIsBounded inlines chains of functions. Names have the names of all calls around a node,
+// so their length would grow with the square of the length of the chain.
+func TestDepthIsBounded(t *testing.T) {
+	for _, c := range []struct{ functions, calls int }{{200, 0}, {5000, 1}} {
+		g := chain(t, c.functions, "c")
+		if err := lower.Lower(g, lower.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if n, names := calls(g); n != c.calls || names > 500_000 {
+			t.Errorf("%d functions: %d calls remain, want %d; the names have %d bytes", c.functions, n, c.calls, names)
+		}
+	}
+}
+
+// TestNamesAreBounded inlines functions whose nodes have long names.
+func TestNamesAreBounded(t *testing.T) {
+	g := chain(t, 100, strings.Repeat("c", 10_000))
+	if err := lower.Lower(g, lower.Options{Limit: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	if n, names := calls(g); n != 1 || names > 2_000_000 {
+		t.Errorf("%d calls remain, want 1; the names have %d bytes", n, names)
+	}
+}
+
+func TestMemoryIsAskedFor(t *testing.T) {
+	g := twice(t, 20)
+	membudget.SetLimit(1 << 20)
+	defer membudget.SetLimit(0)
+	if err := lower.Lower(g, lower.Options{}); status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("inlining without memory: %v", err)
 	}
 }
 

@@ -7,16 +7,14 @@ import (
 )
 
 // pruneLibrary removes the functions that the nodes of a part cannot call, directly or indirectly.
-func pruneLibrary(part *graph.Graph) error {
-	if len(part.Library.Names()) == 0 {
-		return nil
+func pruneLibrary(part *graph.Graph) {
+	if part.Library.Len() == 0 {
+		return
 	}
 	var called []string
 	for n := range part.Nodes() {
 		called = append(called, n.Op.Name)
 		called = slices.AppendSeq(called, n.Attrs.Functions())
 	}
-	defs, gradient := part.Library.Part(called)
-	part.Library = graph.New(part.Ops()).Library
-	return part.Library.Add(defs, gradient, part.Ops())
+	part.Library = part.Library.Used(called)
 }

@@ -63,9 +63,7 @@ func Split(g *graph.Graph, o Options) (map[string]*graph.Graph, error) {
 		s.delayReads(lateReads(g, s.location))
 	}
 	for _, part := range s.parts {
-		if err := pruneLibrary(part); err != nil {
-			return nil, err
-		}
+		pruneLibrary(part)
 		s.completeIncarnations(part)
 	}
 	return s.parts, nil

@@ -6,7 +6,6 @@ import (
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/runtime/executor"
-	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -65,12 +64,8 @@ func (f *function) Call(ctx *kernel.Context, args []tensor.Tensor, done func(ret
 	f.exec.RunAsync(ctx.Step, executor.RunOptions{Args: args, Rets: c.rets, Depth: ctx.Depth + 1, Stats: stats}, c.finish)
 }
 
-// functionMemory is about the memory of a prepared function with one node in bytes: its body, its
-// executor and its kernels. A chain of 50,000 functions that call the next one took 54 KB for each.
-const functionMemory = 48 << 10
-
-// prepare compiles the function at its first call. Only an error that says that there is no memory
-// for it is not kept: a later call tries again.
+// prepare compiles the function at its first call. An error that says that there is no memory for
+// it is not kept: a later call tries again.
 func (f *function) prepare() error {
 	if f.prepared.Load() {
 		return nil
@@ -80,23 +75,24 @@ func (f *function) prepare() error {
 	if f.prepared.Load() {
 		return nil
 	}
-	if !membudget.Take(functionMemory) {
-		return status.ResourceExhaustedf("There is not enough memory to prepare function %s (--memory-limit).", f.fn.Name)
+	err := f.compile()
+	if status.CodeOf(err) == status.ResourceExhausted {
+		return err
 	}
-	f.compile()
+	f.err = err
 	f.prepared.Store(true)
 	return nil
 }
 
-func (f *function) compile() {
+func (f *function) compile() error {
 	body, err := f.body()
 	if err != nil {
-		f.err = err
-		return
+		return err
 	}
 	prune(body)
 	f.args, f.rets = len(body.Args), len(body.Rets)
-	f.exec, f.err = f.runtime.compile(f.fn, body.Graph)
+	f.exec, err = f.runtime.compile(f.fn, body.Graph)
+	return err
 }
 
 // maxCalls bounds the calls of functions that are in progress in a step. Calls that wait are kept,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	gpu "github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/runtime/executor"
@@ -23,8 +24,9 @@ type distributed struct {
 	op      *opdef.Op
 	split   func() (*layout, error)
 
-	prepare sync.Once // sets err and layout
-	err     error
+	mu       sync.Mutex  // held while the function is prepared
+	prepared atomic.Bool // err and layout are set
+	err      error
 	*layout
 }
 
@@ -33,12 +35,11 @@ func (f *distributed) Op() *opdef.Op { return f.op }
 
 // Call implements kernel.Function.
 func (f *distributed) Call(ctx *kernel.Context, args []tensor.Tensor, done func(rets []tensor.Tensor, err error)) {
-	f.prepare.Do(func() {
-		if f.layout, f.err = f.split(); f.err != nil {
-			f.layout = &layout{}
-		}
-	})
-	s, err := f.admit(ctx, len(args))
+	err := f.prepare()
+	var s Step
+	if err == nil {
+		s, err = f.admit(ctx, len(args))
+	}
 	if err != nil {
 		releaseAll(args)
 		done(nil, err)
@@ -46,6 +47,29 @@ func (f *distributed) Call(ctx *kernel.Context, args []tensor.Tensor, done func(
 	}
 	c := &distributedCall{distributed: f, ctx: ctx, args: args, rets: make([]tensor.Tensor, f.layout.rets), done: done, exchange: s}
 	c.run()
+}
+
+// prepare splits the function at its first call. An error that says that there is no memory for it
+// is not kept: a later call tries again.
+func (f *distributed) prepare() error {
+	if f.prepared.Load() {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.prepared.Load() {
+		return nil
+	}
+	l, err := f.split()
+	if status.CodeOf(err) == status.ResourceExhausted {
+		return err
+	}
+	if l == nil {
+		l = &layout{}
+	}
+	f.layout, f.err = l, err
+	f.prepared.Store(true)
+	return nil
 }
 
 // callMemory is about the memory of a call and of each of its parts in bytes: the context, the

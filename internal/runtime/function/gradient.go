@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/gradients"
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/pass/lower"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -15,17 +16,32 @@ import (
 // attribute f that is a function (x…) → (y…), it is the function (x…, dy…) → (dx…).
 const symbolicGradient = "SymbolicGradient"
 
+// About the memory of a function that has been prepared in bytes: its body, its executor and its
+// kernels.
+const (
+	functionMemory = 16 << 10
+	nodeMemory     = 4 << 10
+)
+
+// definedBody returns the body of a function of the library.
+func (r *Runtime) definedBody(fn opdef.Func) (*graph.Body, error) {
+	if f, ok := r.lib.Lookup(fn.Name); ok && !membudget.Take(functionMemory+nodeMemory*int64(len(f.Def.Nodes))) {
+		return nil, status.ResourceExhaustedf("There is not enough memory to prepare function %s (--memory-limit).", fn.Name)
+	}
+	return r.lib.InstantiateBody(fn, r.kernels)
+}
+
 // instantiate returns the body of a function, or of the gradient of a function.
 func (r *Runtime) instantiate(fn opdef.Func) (*graph.Body, error) {
 	if fn.Name != symbolicGradient {
-		return r.lib.InstantiateBody(fn, r.kernels)
+		return r.definedBody(fn)
 	}
 	f := fn.Attrs.Func("f")
 	if f.Name == symbolicGradient {
 		return nil, status.InvalidArgumentf("Can't take gradient of SymbolicGradient")
 	}
 	if own := r.lib.Gradient(f.Name); own != "" {
-		return r.lib.InstantiateBody(opdef.Func{Name: own, Attrs: f.Attrs}, r.kernels)
+		return r.definedBody(opdef.Func{Name: own, Attrs: f.Attrs})
 	}
 	body, err := r.bodyOf(f)
 	if err != nil {
@@ -40,7 +56,7 @@ func (r *Runtime) instantiate(fn opdef.Func) (*graph.Body, error) {
 // bodyOf returns the body of a function, or a body with a single node if f names an operation.
 func (r *Runtime) bodyOf(f opdef.Func) (*graph.Body, error) {
 	if _, ok := r.lib.Lookup(f.Name); ok {
-		return r.lib.InstantiateBody(f, r.kernels)
+		return r.definedBody(f)
 	}
 	g := graph.New(r.kernels)
 	g.Library = r.lib

@@ -1,12 +1,14 @@
 package function_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/weft-ml/weft/graph"
 	_ "github.com/weft-ml/weft/internal/kernels/comm"
 	"github.com/weft-ml/weft/internal/runtime/function"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -61,6 +63,30 @@ func TestTreeOfCallsAcrossDevices(t *testing.T) {
 	}
 	if n := l.step.Calls.Begin(); n != 1 {
 		t.Errorf("%d calls have not ended", n-1)
+	}
+}
+
+// TestPreparedLater calls functions while there is no memory to prepare them, and again when there
+// is.
+func TestPreparedLater(t *testing.T) {
+	var large strings.Builder
+	large.WriteString("x0 = Identity(a0) T=int64\n")
+	for i := range 2000 {
+		fmt.Fprintf(&large, "x%d = Identity(x%d:output:0) T=int64\n", i+1, i)
+	}
+	large.WriteString("return x2000:output:0")
+	for _, name := range []string{"plain", "across"} {
+		l := acrossDevices(t, define(t, "plain", 1, large.String()), onSecond(define(t, "across", 1, large.String()), 0))
+		membudget.SetLimit(1 << 20)
+		err := l.callAcross(name)
+		membudget.SetLimit(0)
+		if want := "There is not enough memory to prepare function " + name; status.CodeOf(err) != status.ResourceExhausted ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("without memory: %v", err)
+		}
+		if err := l.callAcross(name); err != nil {
+			t.Errorf("with memory: %v", err)
+		}
 	}
 }
 
