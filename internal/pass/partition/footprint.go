@@ -5,6 +5,10 @@ import "github.com/weft-ml/weft/graph"
 // nodeFootprint is the memory of a node or function in a graph and its partitions in bytes.
 const nodeFootprint = 2800
 
+// FootprintOf estimates the memory in bytes of a copy of a graph with a number of nodes and
+// functions.
+func FootprintOf(nodes int) int64 { return int64(nodes) * nodeFootprint }
+
 // Footprint estimates the memory in bytes that a copy of a graph takes, with its functions.
 func Footprint(g *graph.Graph) int64 {
 	nodes := g.NumNodes()
@@ -14,5 +18,5 @@ func Footprint(g *graph.Graph) int64 {
 			nodes += len(f.Def.Nodes)
 		}
 	}
-	return int64(nodes) * nodeFootprint
+	return FootprintOf(nodes)
 }

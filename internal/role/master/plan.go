@@ -93,7 +93,7 @@ func (s *session) split(p *plan, state *graphState, req planRequest) (map[string
 		return nil, err
 	}
 	// The parts, their messages and what this task compiles are copies of the graph and library.
-	release := membudget.AwaitHold(partition.Footprint(g))
+	release := membudget.AwaitHold(s.ctx, partition.Footprint(g))
 	if release == nil {
 		return nil, status.ResourceExhaustedf("There is not enough memory to prepare the step (--memory-limit).")
 	}

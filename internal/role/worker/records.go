@@ -1,10 +1,10 @@
 package worker
 
 import (
+	"context"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
+	"github.com/weft-ml/weft/internal/pass/partition"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
@@ -30,7 +30,6 @@ const (
 	sessionMemory = 2 << 10
 	deviceMemory  = 128
 	graphMemory   = 4 << 10
-	nodeMemory    = 2 << 10
 	stepMemory    = 1 << 10
 
 	// idleSweeps is the number of sweeps without a run after which a step ends that has no session
@@ -52,7 +51,7 @@ func checkName(what, name string) error {
 }
 
 // chargeSession asks for the memory of a session.
-func chargeSession(req *pb.CreateWorkerSessionRequest) error {
+func chargeSession(ctx context.Context, req *pb.CreateWorkerSessionRequest) error {
 	if err := checkName("session_handle", req.GetSessionHandle()); err != nil {
 		return err
 	}
@@ -66,7 +65,7 @@ func chargeSession(req *pb.CreateWorkerSessionRequest) error {
 		}
 		size += deviceMemory + len(d.GetName())
 	}
-	if !membudget.AwaitRecord(int64(size)) {
+	if !membudget.AwaitRecord(ctx, int64(size)) {
 		return status.ResourceExhaustedf("There is not enough memory for the session %.64s (--memory-limit).", req.GetSessionHandle())
 	}
 	return nil
@@ -80,16 +79,17 @@ func checkCount(n int) error {
 	return nil
 }
 
-// chargeGraph asks for the memory of a registered graph.
-func chargeGraph(def *pb.GraphDef) error {
-	nodes := len(def.GetNode())
+// chargeGraph asks for the memory of a registered graph. What the graph needs while it is compiled
+// is held until release is called.
+func chargeGraph(ctx context.Context, def *pb.GraphDef) (release func(), err error) {
+	nodes := len(def.GetNode()) + len(def.GetLibrary().GetFunction())
 	for _, f := range def.GetLibrary().GetFunction() {
 		nodes += len(f.GetNodeDef())
 	}
-	if !membudget.AwaitRecord(int64(graphMemory + nodeMemory*nodes + proto.Size(def))) {
-		return status.ResourceExhaustedf("There is not enough memory for a graph of %d nodes (--memory-limit).", nodes)
+	if release = membudget.AwaitHold(ctx, graphMemory+partition.FootprintOf(nodes)); release == nil {
+		return nil, status.ResourceExhaustedf("There is not enough memory for a graph of %d nodes (--memory-limit).", nodes)
 	}
-	return nil
+	return release, nil
 }
 
 // countLocked adds a step to those of a session, and asks for its memory if there are many.

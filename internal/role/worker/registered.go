@@ -14,7 +14,6 @@ import (
 	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/runtime/executor"
 	"github.com/weft-ml/weft/internal/runtime/function"
-	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -58,9 +57,11 @@ func (w *Worker) RegisterGraph(ctx context.Context, req *pb.RegisterGraphRequest
 	if err := checkName("session_handle", req.GetSessionHandle()); err != nil { // a key of kernels
 		return nil, err
 	}
-	if err := chargeGraph(req.GetGraphDef()); err != nil {
+	release, err := chargeGraph(ctx, req.GetGraphDef())
+	if err != nil {
 		return nil, err
 	}
+	defer release()
 	def, err := pbconv.GraphFromProto(req.GetGraphDef())
 	if err != nil {
 		return nil, err
@@ -72,11 +73,6 @@ func (w *Worker) RegisterGraph(ctx context.Context, req *pb.RegisterGraphRequest
 	if err != nil {
 		return nil, err
 	}
-	release := membudget.AwaitHold(partition.Footprint(g))
-	if release == nil {
-		return nil, status.ResourceExhaustedf("There is not enough memory to compile the graph (--memory-limit).")
-	}
-	defer release()
 	reg, err := w.compile(s, g, req.GetSessionHandle(), s.frameIDs(ctx, req))
 	if err != nil {
 		return nil, err

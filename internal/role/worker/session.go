@@ -66,7 +66,7 @@ func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSe
 	if req.GetSessionHandle() == "" {
 		return nil, status.InvalidArgumentf("Session must be non-empty.")
 	}
-	if err := chargeSession(req); err != nil {
+	if err := chargeSession(ctx, req); err != nil {
 		return nil, err
 	}
 	s, err := w.makeSession(req)

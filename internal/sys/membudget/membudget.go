@@ -123,10 +123,10 @@ func Take(n int64) bool {
 // than 1/pressShare of the limit is left. Before, it is as cheap as Take.
 func TakeRecord(n int64) bool { return process.takePiece(n, growthShare) }
 
-// AwaitRecord is TakeRecord that waits up to a second for memory: garbage that a large request has
-// left is not collected at once. The caller holds no lock.
-func AwaitRecord(n int64) bool {
-	return TakeRecord(n) || poll(context.Background(), func() bool { return TakeRecord(n) })
+// AwaitRecord is TakeRecord that waits up to a second for memory, or until ctx ends: garbage that a
+// large request has left is not collected at once. The caller holds no lock.
+func AwaitRecord(ctx context.Context, n int64) bool {
+	return TakeRecord(n) || poll(ctx, func() bool { return TakeRecord(n) })
 }
 
 // TakeSmall is TakeRecord for what is freed soon, such as the small message of a step that runs. It
@@ -199,10 +199,17 @@ func Hold(n int64) (release func()) {
 	return func() { process.reserved.Add(-n) }
 }
 
-// AwaitHold is Hold that waits up to a second for memory. The caller holds no lock.
-func AwaitHold(n int64) (release func()) {
+// AwaitHold is Hold that waits up to a second for memory, or until ctx ends. It counts a small n as
+// AwaitRecord does. The caller holds no lock.
+func AwaitHold(ctx context.Context, n int64) (release func()) {
+	if n < minReserved {
+		if !AwaitRecord(ctx, n) {
+			return nil
+		}
+		return func() {}
+	}
 	if release = Hold(n); release == nil {
-		poll(context.Background(), func() bool {
+		poll(ctx, func() bool {
 			release = Hold(n)
 			return release != nil
 		})
