@@ -1,11 +1,9 @@
-// Package protomem counts the memory of protocol buffers that kernels decode. A message of two
-// bytes of text takes 200 bytes once it is decoded, so a string within the memory limit could
-// become a list of messages that is not.
+// Package protomem counts the memory that protocol buffers take once they are decoded. A message of
+// two bytes takes 200 bytes, so a string within the memory limit could become a list of messages
+// that is not.
 package protomem
 
 import (
-	"slices"
-
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -14,11 +12,11 @@ import (
 )
 
 const (
-	// messageMemory is about the memory of a nested message, in bytes, with its place in a list.
-	messageMemory = 200
-	// valueMemory is the memory of a number or of the header of a string in a list, in bytes, with
-	// what the list leaves unused while it grows.
-	valueMemory = 32
+	// Message is about the memory of a nested message, in bytes, with its place in a list.
+	Message = 200
+	// Value is the memory of a number or of the header of a string in a list, in bytes, with what
+	// the list leaves unused while it grows.
+	Value = 32
 	// maxDepth is the depth of messages that are counted one by one. The decoder accepts 10,000
 	// levels.
 	maxDepth = 100
@@ -37,7 +35,7 @@ func MustTake(desc protoreflect.MessageDescriptor, b []byte) { membudget.MustTak
 
 // TextMemory returns about the memory, in bytes, of a message in JSON or in the text format of
 // protocol buffers. Each opening brace begins a message, and each separator a value.
-func TextMemory(text string) int64 {
+func TextMemory[T string | []byte](text T) int64 {
 	n := int64(len(text))
 	var quote byte // of the string that i is in, or 0
 	for i := 0; i < len(text); i++ {
@@ -51,9 +49,9 @@ func TextMemory(text string) int64 {
 		case c == '"' || c == '\'':
 			quote = c
 		case c == '{' || c == '<':
-			n += messageMemory
+			n += Message
 		case c == ',' || c == ':' || c == '[':
-			n += valueMemory
+			n += Value
 		}
 	}
 	return n
@@ -62,7 +60,7 @@ func TextMemory(text string) int64 {
 // size returns about the memory of a message, in bytes. It stops at a malformed field, which the
 // decoder reports.
 func size(desc protoreflect.MessageDescriptor, b []byte, depth int) int64 {
-	total := int64(messageMemory)
+	total := int64(Message)
 	fields := desc.Fields()
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -78,17 +76,17 @@ func size(desc protoreflect.MessageDescriptor, b []byte, depth int) int64 {
 		field := fields.ByNumber(number)
 		switch {
 		case kind != protowire.BytesType || field == nil:
-			total += valueMemory + int64(n)
+			total += Value + int64(n)
 			continue
 		case field.Message() != nil && depth < maxDepth:
 			value, _ = protowire.ConsumeBytes(value)
 			total += size(field.Message(), value, depth+1)
 		case field.Message() != nil: // at worst each two bytes are a message
-			total += messageMemory / 2 * int64(n)
+			total += Message / 2 * int64(n)
 		case isText(field.Kind()):
-			total += valueMemory + int64(n)
+			total += Value + int64(n)
 		default:
-			total += packedSize(field.Kind()) * int64(n)
+			total += Packed(field.Kind(), n)
 		}
 	}
 	return total
@@ -98,16 +96,16 @@ func isText(kind protoreflect.Kind) bool {
 	return kind == protoreflect.StringKind || kind == protoreflect.BytesKind
 }
 
-// packedSize returns the memory for each byte of a packed list.
-func packedSize(kind protoreflect.Kind) int64 {
-	if slices.Contains(fixedKinds, kind) {
-		return 1
+// Packed returns the memory of a packed list of numbers with the given size in wire format, whose
+// values have a byte each in the worst case.
+func Packed(kind protoreflect.Kind, size int) int64 {
+	switch kind {
+	case protoreflect.DoubleKind, protoreflect.FloatKind, protoreflect.BoolKind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind,
+		protoreflect.Sfixed32Kind, protoreflect.Sfixed64Kind:
+		return int64(size)
+	case protoreflect.Int32Kind, protoreflect.Uint32Kind, protoreflect.Sint32Kind, protoreflect.EnumKind:
+		return 4 * int64(size)
+	default: // numbers of 64 bits
+		return 8 * int64(size)
 	}
-	return 8 // a number may take one byte of text
-}
-
-// fixedKinds are the kinds of numbers that are as large in text as in memory.
-var fixedKinds = []protoreflect.Kind{
-	protoreflect.FloatKind, protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind,
-	protoreflect.DoubleKind, protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind,
 }

@@ -42,8 +42,8 @@ func TestEstimate(t *testing.T) {
 func TestTextMemory(t *testing.T) {
 	empty := TextMemory("")
 	for text, want := range map[string]int64{
-		`{"a": [1, 2]}`:    messageMemory + 3*valueMemory + 13,
-		`a { b: "{{\"{" }`: messageMemory + valueMemory + 16,
+		`{"a": [1, 2]}`:    Message + 3*Value + 13,
+		`a { b: "{{\"{" }`: Message + Value + 16,
 	} {
 		if got := TextMemory(text) - empty; got != want {
 			t.Errorf("%s: got %d, want %d", text, got, want)

@@ -10,17 +10,11 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/internal/transport/grpch2"
+	"github.com/weft-ml/weft/internal/transport/refusal"
 )
 
-const (
-	// refuseTimeout bounds the time in which a client receives the reason of its refusal.
-	refuseTimeout = time.Second
-	// maxRefusals bounds the connections that are being refused at the same time. Others are closed
-	// without a reason.
-	maxRefusals = 64
-	// logInterval is the time between two lines of the log about refused connections.
-	logInterval = time.Minute
-)
+// logInterval is the time between two lines of the log about refused connections.
+const logInterval = time.Minute
 
 // A Limiter counts connections. It may be used concurrently. Its exported fields must not change
 // once it is used.
@@ -33,15 +27,13 @@ type Limiter struct {
 	Refusal func(why string) []byte
 	Log     *slog.Logger
 
-	running sync.WaitGroup // refusals
+	refusals refusal.Set
 
 	mu        sync.Mutex
 	open      int                       // admitted connections; guarded by mu
 	byAddress map[netip.Addr]int        // the same, by their addresses; guarded by mu
-	refusing  map[net.Conn]struct{}     // guarded by mu
 	hits      map[grpch2.Limit]uint64   // how often each limit was reached; guarded by mu
 	logged    map[grpch2.Limit]lastLine // guarded by mu
-	closed    bool                      // guarded by mu
 }
 
 // lastLine is the last line of the log about a limit.
@@ -86,29 +78,14 @@ func remoteIP(nc net.Conn) netip.Addr {
 
 func (l *Limiter) refuseLocked(nc net.Conn, limit grpch2.Limit, why string) {
 	if l.hits == nil {
-		l.hits, l.logged, l.refusing = map[grpch2.Limit]uint64{}, map[grpch2.Limit]lastLine{}, map[net.Conn]struct{}{}
+		l.hits, l.logged = map[grpch2.Limit]uint64{}, map[grpch2.Limit]lastLine{}
 	}
 	l.hits[limit]++
 	if last, now := l.logged[limit], time.Now(); last.hits == 0 || now.Sub(last.at) >= logInterval {
 		l.Log.Warn("connections are refused", "why", why, "peer", nc.RemoteAddr(), "refused", l.hits[limit]-last.hits)
 		l.logged[limit] = lastLine{now, l.hits[limit]}
 	}
-	if l.closed || len(l.refusing) >= maxRefusals {
-		nc.Close()
-		return
-	}
-	l.refusing[nc] = struct{}{}
-	l.running.Go(func() {
-		_ = nc.SetDeadline(time.Now().Add(refuseTimeout)) // the following calls report the error
-		if _, err := nc.Write(l.Refusal(why)); err == nil {
-			// data that is not read would discard what was written
-			_, _ = nc.Read(make([]byte, 512))
-		}
-		nc.Close()
-		l.mu.Lock()
-		delete(l.refusing, nc)
-		l.mu.Unlock()
-	})
+	l.refusals.Refuse(nc, l.Refusal(why))
 }
 
 // Limited returns how often clients have reached each limit, by its name.
@@ -123,15 +100,7 @@ func (l *Limiter) Limited() map[string]uint64 {
 }
 
 // Close ends the refusals that are under way and waits for them.
-func (l *Limiter) Close() {
-	l.mu.Lock()
-	l.closed = true
-	for nc := range l.refusing {
-		nc.Close()
-	}
-	l.mu.Unlock()
-	l.running.Wait()
-}
+func (l *Limiter) Close() { l.refusals.Close() }
 
 // Listener returns a listener whose connections count until they are closed.
 func (l *Limiter) Listener(of net.Listener) net.Listener { return &listener{of, l} }

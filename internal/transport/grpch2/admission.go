@@ -3,16 +3,10 @@ package grpch2
 import (
 	"net"
 	"net/netip"
-	"time"
 )
 
-const (
-	// taskShare is the part of the process's file descriptors that only tasks may use.
-	taskShare = 8
-	// maxRefusals bounds the connections that are being refused at the same time. Others are closed
-	// without a reason.
-	maxRefusals = 64
-)
+// taskShare is the part of the process's file descriptors that only tasks may use.
+const taskShare = 8
 
 // remoteIP returns the IP address of a client, or the zero Addr.
 func remoteIP(nc net.Conn) netip.Addr {
@@ -38,7 +32,7 @@ func (s *Server) admit(nc net.Conn) bool {
 		return true
 	}
 	s.hit(l)
-	s.refuseConn(nc, l.text(what, most))
+	s.refusals.Refuse(nc, Refusal(l.text(what, most)))
 	return false
 }
 
@@ -123,28 +117,4 @@ func (s *Server) evict(l Limit, what string, most int) {
 		oldest.evicted = true
 		oldest.cut(l, what, most)
 	}
-}
-
-// refuseConn tells a client why it is refused, and closes the connection.
-func (s *Server) refuseConn(nc net.Conn, why string) {
-	if s.refusals.Add(1) > maxRefusals {
-		s.refusals.Add(-1)
-		nc.Close()
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stopping {
-		nc.Close()
-		return
-	}
-	s.running.Go(func() {
-		defer s.refusals.Add(-1)
-		defer nc.Close()
-		_ = nc.SetDeadline(time.Now().Add(goAwayTimeout)) // the following calls report the error
-		if _, err := nc.Write(Refusal(why)); err == nil {
-			// data that is not read would discard the GOAWAY
-			_, _ = nc.Read(make([]byte, 512))
-		}
-	})
 }

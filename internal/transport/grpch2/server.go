@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/internal/sys/failpoint"
+	"github.com/weft-ml/weft/internal/transport/refusal"
 )
 
 // A Method handles the calls of one path.
@@ -92,7 +93,7 @@ type Server struct {
 	sweepTimer *time.Timer   // calls sweep; guarded by mu
 
 	hits     [numLimits]atomic.Uint64 // clients that have reached a limit
-	refusals atomic.Int32             // connections that are being refused
+	refusals refusal.Set
 }
 
 type method struct {
@@ -244,6 +245,7 @@ func (s *Server) Shutdown() {
 		go c.drain(codeNone, shuttingDown)
 	}
 	s.running.Wait()
+	s.refusals.Close()
 }
 
 // Close closes all connections, cancels their calls, and returns when all handlers have replied.
@@ -252,6 +254,7 @@ func (s *Server) Close() {
 		c.nc.Close()
 	}
 	s.running.Wait()
+	s.refusals.Close()
 }
 
 // A Call is one call of a client. Its methods must not be called concurrently.

@@ -1,11 +1,10 @@
 package httpapi
 
 import (
-	"bytes"
-
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/transport/rpc"
@@ -29,7 +28,7 @@ func (m *message[T, P]) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		return nil
 	}
-	release := membudget.Hold(messageMemory(b))
+	release := membudget.Hold(protomem.TextMemory(b))
 	if release == nil {
 		return status.ResourceExhaustedf("there is no memory for a message of %d bytes of JSON (--memory-limit)", len(b))
 	}
@@ -39,13 +38,6 @@ func (m *message[T, P]) UnmarshalJSON(b []byte) error {
 		return status.InvalidArgumentf("%w", err)
 	}
 	return nil
-}
-
-// messageMemory returns about the memory, in bytes, of the message of a JSON text: each object is a
-// message, and each value has room in a list.
-func messageMemory(b []byte) int64 {
-	const object, value = 200, 32
-	return int64(bytes.Count(b, []byte("{"))*object + bytes.Count(b, []byte(","))*value + len(b))
 }
 
 // MarshalJSON implements json.Marshaler.

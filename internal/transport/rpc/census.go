@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -22,11 +23,6 @@ const (
 	// nodeMemory is the memory of a node in bytes: of its message, in the imported graph, and in a
 	// partition. A million nodes take 2.8 GiB.
 	nodeMemory = 2800
-	// messageMemory is about the memory of any other message that is nested, in bytes.
-	messageMemory = 160
-	// valueMemory is the memory of a number or of the header of a string in a list, with what the
-	// list leaves unused while it grows.
-	valueMemory = 32
 )
 
 // Names of the messages that have limits.
@@ -75,7 +71,7 @@ func admitMessage(m proto.Message, data []byte, q *quota.Quota) (release func(),
 // It costs a type switch and an atomic addition. RunStep, RunGraph and RecvTensor have decoders of
 // their own and do not come here.
 func admitSmall(m proto.Message, size int64) bool {
-	n := messageMemory + smallFactor*size
+	n := protomem.Message + smallFactor*size
 	switch m.(type) {
 	// What frees memory. It must be served when there is no memory left.
 	case *pb.CloseSessionRequest, *pb.ResetRequest, *pb.ReleaseCallableRequest, *pb.DeleteWorkerSessionRequest,
@@ -142,7 +138,7 @@ func (c *census) count(desc protoreflect.MessageDescriptor, data []byte) {
 		c.functions++
 		c.memory += nodeMemory
 	default:
-		c.memory += messageMemory
+		c.memory += protomem.Message
 	}
 	fields := desc.Fields()
 	for len(data) > 0 && !c.full() {
@@ -157,7 +153,7 @@ func (c *census) count(desc protoreflect.MessageDescriptor, data []byte) {
 				return
 			}
 			data = data[n:]
-			c.memory += valueMemory
+			c.memory += protomem.Value
 			continue
 		}
 		value, n := protowire.ConsumeBytes(data)
@@ -167,30 +163,16 @@ func (c *census) count(desc protoreflect.MessageDescriptor, data []byte) {
 		data = data[n:]
 		switch {
 		case field == nil: // kept as it is
-			c.memory += int64(len(value)) + valueMemory
+			c.memory += int64(len(value)) + protomem.Value
 		case field.Message() != nil:
 			c.count(field.Message(), value)
 		case field.Kind() == protoreflect.StringKind || field.Kind() == protoreflect.BytesKind:
-			c.memory += int64(len(value)) + valueMemory
+			c.memory += int64(len(value)) + protomem.Value
 			if isNode && field.Name() == "input" {
 				c.edges++
 			}
 		default:
-			c.memory += packedMemory(field.Kind(), len(value))
+			c.memory += protomem.Packed(field.Kind(), len(value))
 		}
-	}
-}
-
-// packedMemory returns the memory of a packed list of numbers, whose values have a byte each in the
-// worst case.
-func packedMemory(kind protoreflect.Kind, size int) int64 {
-	switch kind {
-	case protoreflect.DoubleKind, protoreflect.FloatKind, protoreflect.BoolKind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind,
-		protoreflect.Sfixed32Kind, protoreflect.Sfixed64Kind:
-		return int64(size)
-	case protoreflect.Int32Kind, protoreflect.Uint32Kind, protoreflect.Sint32Kind, protoreflect.EnumKind:
-		return 4 * int64(size)
-	default: // numbers of 64 bits
-		return 8 * int64(size)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/role/quota"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 )
@@ -225,7 +226,7 @@ func (r *reader) text() string {
 		r.fail(errMalformed)
 		return ""
 	}
-	r.take(len(b) + valueMemory)
+	r.take(len(b) + protomem.Value)
 	return string(b)
 }
 

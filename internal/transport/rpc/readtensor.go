@@ -3,6 +3,7 @@ package rpc
 import (
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/role/message"
@@ -38,7 +39,7 @@ func (d *decoder) outcome() error {
 // namedTensor decodes a NamedTensorProto, the i-th of its kind.
 func (d *decoder) namedTensor(kind string, i int) message.NamedTensor {
 	var out message.NamedTensor
-	d.take(messageMemory)
+	d.take(protomem.Message)
 	seen := false
 	outer := d.enter()
 	for d.more() {
@@ -75,7 +76,7 @@ type plain struct {
 // tensor decodes a TensorProto, the i-th of its kind. Elements are copied once, from the buffers of
 // the message to the tensor.
 func (d *decoder) tensor(kind string, i int) tensor.Tensor {
-	d.take(messageMemory)
+	d.take(protomem.Message)
 	outer := d.enter()
 	whole := d.reader
 	p, ok := d.plain()
