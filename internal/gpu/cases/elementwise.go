@@ -200,6 +200,12 @@ func (m *maker) binary(result string) {
 	n := lengths[1]
 	m.add("a scalar on the left", n, m.tolerance(), out(result, n), m.values(m.t(0), 1, 0), m.values(m.t(0), n, 1), n, int32(0), int32(1))
 	m.add("a scalar on the right", n, m.tolerance(), out(result, n), m.values(m.t(0), n, 0), m.values(m.t(0), 1, 1), n, int32(1), int32(0))
+	if name, t := m.program.Name, m.t(0); (name == "xlogy" || name == "xlog1py") && formats[t].bits < formats["f32"].bits {
+		// The logarithm is rounded to the type before the product is. No logarithm of these is
+		// close to the middle of two numbers.
+		x, y := numbers(t, 64, func(i int) float64 { return 1.5 + float64(i%7)/4 }), numbers(t, 64, func(i int) float64 { return 2 + float64(i)/8 })
+		m.add("rounded logarithms", 64, 0, out(t, 64), x, y, int64(64), int32(1), int32(1))
+	}
 }
 
 func (m *maker) choose() {

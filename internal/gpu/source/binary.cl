@@ -98,6 +98,23 @@ POWER_FUNCTION(i8)
 POWER_FUNCTION(i16)
 POWER_FUNCTION(i32)
 POWER_FUNCTION(i64)
+// ROUND_T rounds a number to type T, for functions whose operands the CPU rounds.
+#ifdef __OPENCL_VERSION__
+INLINE float round_half(float v) {
+  u16 h;
+  vstore_half_rte(v, 0, (half *)&h);
+  return vload_half(0, (const half *)&h);
+}
+#else
+INLINE float round_half(float v) { return half_to_float(float_to_half(v)); }
+#endif
+INLINE float round_bfloat(float v) {
+  return v != v ? v : FLOAT((BITS(v) + 0x7fff + (BITS(v) >> 16 & 1)) & 0xffff0000u);
+}
+#define ROUND_f16(v) round_half(v)
+#define ROUND_bf16(v) round_bfloat(v)
+#define ROUND_f32(v) (v)
+#define ROUND_f64(v) (v)
 
 // kernels
 BINARY(add, REAL, a + b)
@@ -125,8 +142,8 @@ BINARY(pow, SIGNED, power_$T(a, b))
 BINARY(atan2, FLOATS, atan2(a, b))
 BINARY(squareddifference, FLOATS i32 i64, (a - b) * (a - b))
 BINARY(xdivy, FLOATS, a == 0 ? (C)0 : a / b)
-BINARY(xlogy, FLOATS, a == 0 ? (C)0 : a * log(b))
-BINARY(xlog1py, FLOATS, a == 0 ? (C)0 : a * log1p(b))
+BINARY(xlogy, FLOATS, a == 0 ? (C)0 : a * ROUND_$T(log(b)))
+BINARY(xlog1py, FLOATS, a == 0 ? (C)0 : a * ROUND_$T(log1p(b)))
 BINARY(nextafter, f32 f64, nextafter(a, b))
 BINARY(and, INTS, a & b)
 BINARY(or, INTS, a | b)
