@@ -86,6 +86,26 @@ func Same(x: float) -> (y: float) {
 }
 `
 
+// doublingAttributes is text for functions F to Fn that each call the next one with an attribute in
+// which theirs is twice.
+func doublingAttributes(n int) string {
+	var b strings.Builder
+	b.WriteString("func G(x: float) -> (y: float) [a: func; b: func] {\n  z = Identity(x) T=float\n  return y=z:output:0\n}\n")
+	for i := range n {
+		name, next := fmt.Sprint("F", i), fmt.Sprint("F", i+1)
+		if i == 0 {
+			name = "F"
+		}
+		fmt.Fprintf(&b, `func %s(x: float) -> (y: float) [g: func] {
+  z = StatefulPartitionedCall(x) f=@%s{g=@G{a=$g, b=$g}} Tin=[float] Tout=[float] _noinline=true
+  return y=z:output:0
+}
+`, name, next)
+	}
+	fmt.Fprintf(&b, "func F%d(x: float) -> (y: float) [g: func] {\n  z = Identity(x) T=float\n  return y=z:output:0\n}\n", n)
+	return b.String() + hiddenScalar + "y = StatefulPartitionedCall(p) f=@F{g=@G} Tin=[float] Tout=[float] _noinline=true\n"
+}
+
 // treeProbe is a probe of a function F over four devices.
 func treeProbe(name, functions string) probe {
 	return probe{
@@ -109,6 +129,9 @@ var callProbes = []probe{
 	recursiveGradient("recursion-twice", "SymbolicGradient(x, x) Tin=[float, float] Tout=[float] f=@F", "output", "No gradient"),
 	{name: "gradient-doubling", codes: []status.Code{status.ResourceExhausted, status.DeadlineExceeded}, run: func(c *client) error {
 		return c.timed(5*time.Second, callsTwice(30)+differentiated)
+	}},
+	{name: "attributes-doubling", text: "values", run: func(c *client) error {
+		return c.timed(5*time.Second, doublingAttributes(40))
 	}},
 	treeProbe("tree-two", tree(2)),
 	treeProbe("tree-eight", tree(8)),

@@ -116,6 +116,45 @@ var graphProbes = []probe{
 		}
 		return c.step(handle, nil, "y")
 	}},
+	{name: "graph-switches", codes: malformed, mayPass: true, run: func(c *client) error {
+		var b strings.Builder
+		b.WriteString("k = Const() value=bool[]{true}\ns0 = Const() value=float[]{1}\n")
+		for i := range 100_000 {
+			at := fmt.Sprint("s", i)
+			if i > 0 {
+				at += ":1"
+			}
+			fmt.Fprintf(&b, "s%d = Switch(%s, k)\n", i+1, at)
+		}
+		return c.timed(40*time.Second, b.String()+"y = Identity(s100000:1)\n")
+	}},
+	{name: "graph-alike", codes: malformed, mayPass: true, run: func(c *client) error {
+		// nodes that differ in their colocation only
+		g := &pb.GraphDef{Node: []*pb.NodeDef{{Name: "y", Op: "NoOp"}}}
+		for i := range 100_000 {
+			class := &pb.AttrValue_ListValue{S: [][]byte{fmt.Append(nil, "loc:@n", (i+1)%100_000)}}
+			name := fmt.Sprint("n", i)
+			g.Node = append(g.Node, &pb.NodeDef{Name: name, Op: "NoOp", Attr: map[string]*pb.AttrValue{"_class": {Value: &pb.AttrValue_List{List: class}}}})
+			g.Node[0].Input = append(g.Node[0].Input, "^"+name)
+		}
+		handle, err := c.create(g)
+		if err != nil {
+			return err
+		}
+		return c.step(handle, &pb.RunOptions{TimeoutInMs: 40_000}, "y")
+	}},
+	{name: "dataset-deep", codes: malformed, mayPass: true, run: func(c *client) error {
+		var b strings.Builder
+		b.WriteString(hidden("n", "int64[]{3}", "[]") + hidden("o", "int64[]{1}", "[]") + "d0 = RangeDataset(o, n, o) output_types=[int64] output_shapes=[[]]\n")
+		for i := range 9900 {
+			fmt.Fprintf(&b, "d%d = TakeDataset(d%d, n) output_types=[int64] output_shapes=[[]]\n", i+1, i)
+		}
+		return c.timed(30*time.Second, b.String()+`
+it = IteratorV2() shared_name="it" container="probe" output_types=[int64] output_shapes=[[]]
+make = MakeIterator(d9900, it)
+y = IteratorGetNext(it, ^make) output_types=[int64] output_shapes=[[]]
+`)
+	}},
 	{name: "function-recursion", codes: malformed, run: func(c *client) error {
 		return c.once("func F(x: float) -> (y: float) {\n  z = F(x)\n  return y=z:y:0\n}\na = Const() value=float[]{1}\np = PlaceholderWithDefault(a) shape=[]\ny = F(p)\n")
 	}},
