@@ -195,3 +195,25 @@ func TestLibrary(t *testing.T) {
 		t.Errorf("got definition %+v", def)
 	}
 }
+
+// The attributes of functions in an attribute have a bound. A function that names its attribute
+// twice in that of the next call doubles it with each call.
+func TestAttributesThatGrow(t *testing.T) {
+	grow := opdef.Func{Name: "G", Attrs: attrs{"a": opdef.Placeholder("g"), "b": opdef.Placeholder("g")}}
+	f := fn("F", arg("x", tensor.Int32), nil, nil, graph.NodeDef{Name: "case", Op: "Case", Inputs: []string{"x"}, Attrs: attrs{
+		"branches": []opdef.Func{{Name: "F", Attrs: attrs{"g": grow}}},
+	}})
+	f.Signature.Attrs = []opdef.Attr{{Name: "g", Kind: "func"}}
+	call := opdef.Func{Name: "F", Attrs: attrs{"g": opdef.Func{Name: "G", Attrs: attrs{"s": strings.Repeat("x", 1<<20)}}}}
+	for range 12 {
+		body, err := instantiate(t, call, f)
+		if err != nil {
+			if status.CodeOf(err) != status.ResourceExhausted || !strings.Contains(err.Error(), "'case' in function 'F'") {
+				t.Error(err)
+			}
+			return
+		}
+		call = body.Graph.Node("case").Attrs.Funcs("branches")[0]
+	}
+	t.Errorf("an attribute of %d bytes", len(opdef.FormatAttr(call)))
+}

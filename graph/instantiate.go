@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -114,6 +115,9 @@ func (b *bodyBuilder) indexNodes() error {
 		if err != nil {
 			return err
 		}
+		if err := b.checkNested(d.Name, attrs); err != nil {
+			return err
+		}
 		if attrs, err = op.CheckAttrs(d.Name, attrs); err != nil {
 			return err
 		}
@@ -161,6 +165,72 @@ func (b *bodyBuilder) substituteIn(v any) (any, error) {
 		return out, nil
 	default:
 		return v, nil
+	}
+}
+
+// Limits of the attributes of the functions in an attribute. A body may name one of its attributes
+// several times in them. If the function that it calls does the same, and so on, the values grow
+// with a power of the number of calls, although each value is stored once. What formats or encodes
+// them takes as much time and memory as they would.
+const (
+	maxNested      = 10_000
+	maxNestedBytes = 64 << 20
+)
+
+// checkNested returns an error if the attributes of a node exceed maxNested or maxNestedBytes.
+func (b *bodyBuilder) checkNested(node string, attrs opdef.Attrs) error {
+	var n nested
+	for _, v := range attrs {
+		n.addFuncs(v)
+	}
+	if n.full() {
+		return status.ResourceExhaustedf("The attributes of node '%s' in function '%s' have more than %d values or %d bytes "+
+			"in the attributes of functions.", node, b.f.Signature.Name, maxNested, maxNestedBytes)
+	}
+	return nil
+}
+
+// nested counts the attributes of functions in attributes.
+type nested struct{ values, bytes int }
+
+func (n *nested) full() bool { return n.values > maxNested || n.bytes > maxNestedBytes }
+
+// addFuncs adds the attributes of the functions in a value. It stops at the limits.
+func (n *nested) addFuncs(v any) {
+	switch v := v.(type) {
+	case opdef.Func:
+		n.addAttrs(v.Attrs)
+	case []opdef.Func:
+		for i := range v {
+			n.values++
+			n.addAttrs(v[i].Attrs)
+		}
+	}
+}
+
+func (n *nested) addAttrs(attrs opdef.Attrs) {
+	for name, v := range attrs {
+		if n.full() {
+			return
+		}
+		n.values++
+		n.bytes += len(name)
+		switch v := v.(type) {
+		case string:
+			n.bytes += len(v)
+		case []string:
+			for _, s := range v {
+				n.bytes += len(s) + int(unsafe.Sizeof(s))
+			}
+		case []int64:
+			n.bytes += 8 * len(v)
+		case []tensor.PartialShape:
+			n.bytes += int(unsafe.Sizeof(tensor.PartialShape{})) * len(v)
+		case tensor.Tensor:
+			n.bytes += int(v.ByteSize())
+		default:
+			n.addFuncs(v)
+		}
 	}
 }
 

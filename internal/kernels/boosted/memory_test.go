@@ -1,6 +1,8 @@
 package boosted
 
 import (
+	"context"
+	"errors"
 	"math"
 	"testing"
 
@@ -41,4 +43,21 @@ func TestMemoryOfDimensions(t *testing.T) {
 		opdef.Attrs{"logits_dimension": int64(1), "split_type": "inequality"},
 		tensor.Vector[int32](0, 1), of(t, tensor.Shape{n, 4}, indices...), of(t, tensor.Shape{n}, make([]float32, n)...),
 		tensor.Vector[int32](1, n, 2, 2), one, one, one, one)
+}
+
+// The statistics of many dimensions end when their step ends.
+func TestSparseStatsEndWithStep(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	env := kerneltest.NewEnv()
+	env.Step.Context = ctx
+	node, err := env.Make("BoostedTreesSparseAggregateStats", opdef.Attrs{"max_splits": int64(1), "num_buckets": int64(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = node.Run(tensor.Vector[int32](0), of(t, tensor.Shape{1, 1}, float32(1)), of(t, tensor.Shape{1, 1}, float32(1)),
+		of[int32](t, tensor.Shape{0, 2}), tensor.Vector[int32](), tensor.Vector[int32](1, 10_000))
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("statistics of a cancelled step: %v", err)
+	}
 }

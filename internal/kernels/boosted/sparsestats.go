@@ -87,6 +87,13 @@ func (s *stats) sparseFeature(ctx *kernel.Context, b *batch) (f sparseFeature, e
 	return f, nil
 }
 
+const (
+	// placeMemory is about the memory of the sums of a place without the numbers, in bytes.
+	placeMemory = 96
+	// checkEvery is the number of dimensions between two looks at the context of the step.
+	checkEvery = 1 << 10
+)
+
 // aggregateSparse runs BoostedTreesSparseAggregateStats.
 func (s *stats) aggregateSparse(ctx *kernel.Context) error {
 	b, err := s.batch(ctx)
@@ -100,9 +107,16 @@ func (s *stats) aggregateSparse(ctx *kernel.Context) error {
 	width := b.gradients.cols + b.hessians.cols
 	sums := map[place][]float32{}
 	var meter membudget.Meter
+	if len(b.nodes) > 0 {
+		// each dimension has at least one place, and many places take long to make
+		membudget.MustTake(int64(f.dimensions) * int64(placeMemory+4*width))
+	}
 	next := 0 // the first given value that has not been used
 	for i, node := range b.nodes {
 		for d := range int32(f.dimensions) {
+			if d%checkEvery == checkEvery-1 && ctx.Context().Err() != nil {
+				return ctx.Context().Err()
+			}
 			bucket := int32(s.buckets)
 			if next < len(f.values) && slices.Equal(f.indices.row(next), []int32{int32(i), d}) {
 				bucket = f.values[next]

@@ -44,7 +44,8 @@ func assertedShape(c *opdef.ShapeContext) error {
 }
 
 // checkAsserted checks the assertions about neighbouring transformations in t and its inputs. after
-// holds the names of the transformations that follow t, the nearest last.
+// holds the names of the transformations that follow t, the nearest last. What the calls for inputs
+// append to it is used by them only, so they share its memory.
 func checkAsserted(t *tensor.Tensor, after []string) error {
 	m := nodeDatasetOf(t)
 	if m == nil {
@@ -66,9 +67,9 @@ func checkAsserted(t *tensor.Tensor, after []string) error {
 		next := after
 		switch {
 		case joins:
-			next = append(slices.Clone(after), fmt.Sprintf("%s[%d]", name, i))
+			next = append(after, fmt.Sprintf("%s[%d]", name, i))
 		case name != "Options" && name != "Finalize": // TensorFlow has no iterators for these
-			next = append(slices.Clone(after), name)
+			next = append(after, name)
 		}
 		if err := checkAsserted(&m.inputs[i], next); err != nil {
 			return err

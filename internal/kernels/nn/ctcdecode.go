@@ -3,6 +3,7 @@ package nn
 import (
 	"cmp"
 	"container/heap"
+	"context"
 	"math"
 	"slices"
 	"unsafe"
@@ -178,29 +179,28 @@ func newBeamDecoder[T float32 | float64](c *kernel.Construction) (kernel.Kernel,
 			return status.InvalidArgumentf("requested more paths than the beam width.")
 		}
 		decoded := membudget.Make[[][]int64](d.batch)
-		parallel.For(d.batch, 1, func(lo, hi int) {
-			for b := lo; b < hi; b++ {
-				s := newBeamSearch(width, d.classes)
-				for t := range int(d.lengths[b]) {
-					for class, v := range d.row(t, b) {
-						s.logProbs[class] = float64(v)
-					}
-					s.step()
+		err = parallel.Each(ctx.Context(), d.batch, 1, func(b int) error {
+			s := newBeamSearch(width, d.classes)
+			for t := range int(d.lengths[b]) {
+				for class, v := range d.row(t, b) {
+					s.logProbs[class] = float64(v)
 				}
-				best := s.kept.descending()
-				if len(best) < paths {
-					continue
-				}
-				decoded[b] = membudget.Make[[]int64](paths)
-				for p, e := range best[:paths] {
-					decoded[b][p], d.scores[b*paths+p] = e.labels(merge), T(e.now.total)
+				if err := s.step(ctx.Context()); err != nil {
+					return err
 				}
 			}
-		})
-		for _, found := range decoded {
-			if found == nil {
+			best := s.kept.descending()
+			if len(best) < paths {
 				return status.InvalidArgumentf("Less leaves in the beam search than requested.")
 			}
+			decoded[b] = membudget.Make[[]int64](paths)
+			for p, e := range best[:paths] {
+				decoded[b][p], d.scores[b*paths+p] = e.labels(merge), T(e.now.total)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 		return d.store(ctx, decoded)
 	}), nil
@@ -271,8 +271,13 @@ func (s *beamSearch) normalize() {
 	}
 }
 
-// step advances the search by one step, with the logits in logProbs.
-func (s *beamSearch) step() {
+// checkEvery is the number of beams between two looks at the context of the step. A beam grows by
+// each class.
+const checkEvery = 64
+
+// step advances the search by one step, with the logits in logProbs. When ctx ends, it returns the
+// error of ctx soon.
+func (s *beamSearch) step(ctx context.Context) error {
 	s.normalize()
 	blank := len(s.logProbs) - 1
 	beams := s.kept.descending()
@@ -290,7 +295,10 @@ func (s *beamSearch) step() {
 		b.now.total = logAdd(b.now.blank, b.now.label)
 	}
 	heap.Init(&s.kept)
-	for _, b := range beams {
+	for i, b := range beams {
+		if i%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if !s.promising(b.before.total) {
 			continue
 		}
@@ -298,6 +306,7 @@ func (s *beamSearch) step() {
 			s.grow(b, label, logProb+b.grownBy(label))
 		}
 	}
+	return nil
 }
 
 // promising reports whether a beam of the given log probability would be kept.

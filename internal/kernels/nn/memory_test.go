@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/weft-ml/weft/internal/test/kerneltest"
@@ -23,4 +25,25 @@ func TestMemoryOfBeams(t *testing.T) {
 	kerneltest.WantExhausted(t, 128<<20, "CTCBeamSearchDecoder",
 		opdef.Attrs{"beam_width": int64(10_000_000), "top_paths": int64(1), "merge_repeated": true, "T": tensor.Float32},
 		in, tensor.Vector[int32](steps))
+}
+
+// A search ends when its step ends.
+func TestBeamsEndWithStep(t *testing.T) {
+	const steps, classes = 3, 200
+	in, err := tensor.Zeros(tensor.Float32, tensor.Shape{steps, 1, classes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	env := kerneltest.NewEnv()
+	env.Step.Context = ctx
+	node, err := env.Make("CTCBeamSearchDecoder",
+		opdef.Attrs{"beam_width": int64(10_000_000), "top_paths": int64(1), "merge_repeated": true, "T": tensor.Float32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := node.Run(in, tensor.Vector[int32](steps)); !errors.Is(err, context.Canceled) {
+		t.Errorf("a search of a cancelled step: %v", err)
+	}
 }

@@ -1,6 +1,8 @@
 package optimize
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/weft-ml/weft/graph"
@@ -8,12 +10,21 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
+// maxFollowed bounds the dead nodes that are followed in a graph. Branches that stay are followed
+// again from each Switch that leads to them, so the time would grow with the square of the nodes.
+// It is ten times the default limit on the nodes of a graph. Tests replace it.
+var maxFollowed = 10_000_000
+
 // dropBranches removes the nodes that can never run because a Switch has a constant predicate. A
 // Merge with one input left becomes an Identity of that input. Errors of nodes that only the
 // removed branch needs are not reported, as with TensorFlow's loop optimizer: a variable that only
 // that branch reads needs no value.
 func dropBranches(g *graph.Graph, _ *Options) error {
+	followed := 0
 	for _, n := range slices.Collect(g.Nodes()) {
+		if followed > maxFollowed {
+			return nil
+		}
 		if g.NodeByID(n.ID) != n { // removed with another branch
 			continue
 		}
@@ -23,6 +34,7 @@ func dropBranches(g *graph.Graph, _ *Options) error {
 		}
 		d := &deadBranch{g: g, from: n.Out(1 - taken), dead: map[*graph.Node]bool{}, merges: map[*graph.Node]int{}}
 		d.follow()
+		followed += len(d.order)
 		if !d.removable() {
 			continue
 		}
@@ -123,8 +135,9 @@ func (d *deadBranch) removable() bool {
 // remove replaces the merges that keep an input and removes the dead nodes, and then what only they
 // needed.
 func (d *deadBranch) remove() error {
-	for _, n := range slices.Collect(d.g.Nodes()) {
-		if d.merges[n] > 0 && !d.dead[n] {
+	// a graph has many branches, so all of its nodes are too many to look at for each
+	for _, n := range slices.SortedFunc(maps.Keys(d.merges), func(a, b *graph.Node) int { return cmp.Compare(a.ID, b.ID) }) {
+		if !d.dead[n] {
 			if err := d.replace(n); err != nil {
 				return err
 			}

@@ -242,3 +242,36 @@ func TestFoldingHasATotalBound(t *testing.T) {
 		t.Errorf("%d nodes left, want %d", left, want)
 	}
 }
+
+// The passes take a time that grows with the nodes, also where many nodes share a predicate or
+// differ in an attribute only.
+func TestManyAlikeNodes(t *testing.T) {
+	const n = 15_000 // the time would be minutes with 100,000 if it grew with their square
+	var switches, classes strings.Builder
+	switches.WriteString("x = Placeholder() dtype=float\nk = Const() value=bool[]{true}\ns0 = Switch(x, k)\n")
+	classes.WriteString("y = NoOp(")
+	for i := range n {
+		fmt.Fprintf(&switches, "s%d = Switch(s%d:1, k)\n", i+1, i)
+		if i > 0 {
+			classes.WriteString(", ")
+		}
+		fmt.Fprintf(&classes, "^n%d", i)
+	}
+	fmt.Fprintf(&switches, "y = Identity(s%d:1)\n", n)
+	classes.WriteString(")\n")
+	lists := classes.String()
+	for i := range n {
+		fmt.Fprintf(&classes, "n%d = NoOp() _class=[\"loc:@n%d\"]\n", i, i+1)
+		lists += fmt.Sprintf("n%d = NoOp() _other=[%d.5]\n", i, i)
+	}
+	for name, text := range map[string]string{"switches": switches.String(), "classes": classes.String(), "other attributes": lists} {
+		g, err := graphtext.Parse(testOps(t), text)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		before := g.NumNodes()
+		if err := Optimize(g, Options{}); err != nil || g.NumNodes() != before {
+			t.Errorf("%s: %d of %d nodes, %v", name, g.NumNodes(), before, err)
+		}
+	}
+}

@@ -31,7 +31,9 @@ func mergeSubexpressions(g *graph.Graph, _ *Options) error {
 		key := e.hash()
 		at := slices.IndexFunc(seen[key], e.equal)
 		if at < 0 {
-			seen[key] = append(seen[key], e)
+			if len(seen[key]) < maxCompared {
+				seen[key] = append(seen[key], e)
+			}
 			continue
 		}
 		if err := moveConsumers(g, seen[key][at].node, n); err != nil {
@@ -40,6 +42,10 @@ func mergeSubexpressions(g *graph.Graph, _ *Options) error {
 	}
 	return nil
 }
+
+// maxCompared bounds the expressions of one hash. A graph can have many that differ in an attribute
+// outside the hash, and each would be compared with all others.
+const maxCompared = 64
 
 // mergeable reports whether two equal nodes compute the same.
 func mergeable(n *graph.Node) bool {
@@ -92,8 +98,8 @@ func newExpression(n *graph.Node) expression {
 	return e
 }
 
-// hash returns a value that is the same for equal expressions. It includes tensor attributes, so
-// that large tensors are rarely compared, and no other attributes.
+// hash returns a value that is the same for equal expressions. Of the attributes it includes
+// tensors, so that large ones are rarely compared, and the kinds in which many nodes differ.
 func (e *expression) hash() uint64 {
 	h := fnv.New64a()
 	var word [8]byte
@@ -111,9 +117,21 @@ func (e *expression) hash() uint64 {
 		number(c.ID)
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.node.Attrs)) {
-		if t, ok := e.node.Attrs[name].(tensor.Tensor); ok {
-			number(int(t.DType()))
-			h.Write(t.Bytes())
+		switch v := e.node.Attrs[name].(type) {
+		case tensor.Tensor:
+			number(int(v.DType()))
+			h.Write(v.Bytes())
+		case string:
+			number(len(v))
+			h.Write([]byte(v))
+		case int64:
+			number(int(v))
+		case []string:
+			number(len(v))
+			for _, s := range v {
+				number(len(s))
+				h.Write([]byte(s))
+			}
 		}
 	}
 	return h.Sum64()

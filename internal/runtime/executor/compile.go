@@ -90,8 +90,9 @@ func (p *program) compile(g *graph.Graph, newKernel func(*graph.Node) (kernel.Ke
 		edges += len(gn.OutEdges())
 		outs += len(gn.OutTypes)
 	}
+	reads := variableReads{}
 	for gn := range g.Nodes() {
-		if err := byID[gn.ID].compile(gn, newKernel); err != nil {
+		if err := byID[gn.ID].compile(gn, reads, newKernel); err != nil {
 			return status.AtNode(err, gn.Name)
 		}
 	}
@@ -117,7 +118,7 @@ func (p *program) compile(g *graph.Graph, newKernel func(*graph.Node) (kernel.Ke
 	return nil
 }
 
-func (n *node) compile(gn *graph.Node, newKernel func(*graph.Node) (kernel.Kernel, error)) error {
+func (n *node) compile(gn *graph.Node, reads variableReads, newKernel func(*graph.Node) (kernel.Kernel, error)) error {
 	n.name, n.op = gn.Name, gn.Op.Name
 	n.inTypes = gn.InTypes
 	n.numIn, n.numOut = int32(gn.NumInputs()), int32(len(gn.OutTypes))
@@ -128,11 +129,11 @@ func (n *node) compile(gn *graph.Node, newKernel func(*graph.Node) (kernel.Kerne
 		if in.Node == nil {
 			return status.InvalidArgumentf("Input %d of node %s is not connected", i, gn.Name)
 		}
-		if in.DType().IsRef() || readsVariable(in.Node) {
+		if in.DType().IsRef() || reads.of(in.Node) {
 			n.refs = true
 		}
 	}
-	n.takesRef = readsVariable(gn) || n.op == "_Send" || n.op == "_HostSend"
+	n.takesRef = reads.of(gn) || n.op == "_Send" || n.op == "_HostSend"
 	if n.refs {
 		for _, in := range gn.Inputs() {
 			n.sources = append(n.sources, in.String())
@@ -150,27 +151,41 @@ func (n *node) compile(gn *graph.Node, newKernel func(*graph.Node) (kernel.Kerne
 	return err
 }
 
-// readsVariable reports whether a node is the Identity through which programs read a variable
-// behind a reference, or an Enter or Switch that takes such a value into a loop or branch. The node
-// forwards the reference, and each consumer reads the value when it runs. In TensorFlow the output
-// shares the memory of the variable, so programs such as synchronous training rely on seeing an
-// update that was made in between.
-func readsVariable(n *graph.Node) bool {
-	for {
-		switch n.Op.Name {
-		case "Identity", "Enter", "Switch":
-		default:
-			return false
+// variableReads tells nodes through which programs read a variable behind a reference: an Identity,
+// or an Enter or Switch that takes such a value into a loop or branch. The node forwards the
+// reference, and each consumer reads the value when it runs. In TensorFlow the output shares the
+// memory of the variable, so programs such as synchronous training rely on seeing an update that
+// was made in between.
+//
+// It has only nodes of these operations. They can be as many in a row as a graph has nodes, so each
+// is looked at once.
+type variableReads map[*graph.Node]bool
+
+// of reports whether a node is such a node.
+func (r variableReads) of(n *graph.Node) bool {
+	var row []*graph.Node
+	reads, known := false, false
+	for forwards(n) {
+		if reads, known = r[n]; known {
+			break
 		}
+		row = append(row, n)
 		in := n.Input(0)
-		if in.Node == nil {
-			return false
-		}
-		if in.DType().IsRef() {
-			return true
+		if in.Node == nil || in.DType().IsRef() {
+			reads = in.Node != nil
+			break
 		}
 		n = in.Node
 	}
+	for _, of := range row {
+		r[of] = reads
+	}
+	return reads
+}
+
+// forwards reports whether a node forwards its first input, which may be a reference.
+func forwards(n *graph.Node) bool {
+	return n.Op.Name == "Identity" || n.Op.Name == "Enter" || n.Op.Name == "Switch"
 }
 
 // compileKnown reads the attributes of an operation that has no kernel.

@@ -90,3 +90,18 @@ func TestVariableIsReadInEveryIteration(t *testing.T) {
 	b.ret(0, last.Out(0))
 	wantNumber(t, &b.run(1)[0], 256)
 }
+
+// A row of nodes that may forward a reference is looked at once. It would take minutes to
+// compile if each node looked at all before it.
+func TestLongRowOfIdentities(t *testing.T) {
+	const n = 200_000
+	b := newBuilder(t)
+	v := b.number(7)
+	for range n {
+		v = b.typed("Identity", v).Out(0)
+	}
+	b.ret(0, v)
+	if out := b.run(1); tensor.Value[int64](&out[0]) != 7 {
+		t.Errorf("got %v", out)
+	}
+}

@@ -116,6 +116,45 @@ var graphProbes = []probe{
 		}
 		return c.step(handle, nil, "y")
 	}},
+	{name: "graph-switches", codes: malformed, mayPass: true, run: func(c *client) error {
+		var b strings.Builder
+		b.WriteString("k = Const() value=bool[]{true}\ns0 = Const() value=float[]{1}\n")
+		for i := range 100_000 {
+			at := fmt.Sprint("s", i)
+			if i > 0 {
+				at += ":1"
+			}
+			fmt.Fprintf(&b, "s%d = Switch(%s, k)\n", i+1, at)
+		}
+		return c.timed(40*time.Second, b.String()+"y = Identity(s100000:1)\n")
+	}},
+	{name: "graph-alike", codes: malformed, mayPass: true, run: func(c *client) error {
+		// nodes that differ in their colocation only
+		g := &pb.GraphDef{Node: []*pb.NodeDef{{Name: "y", Op: "NoOp"}}}
+		for i := range 100_000 {
+			class := &pb.AttrValue_ListValue{S: [][]byte{fmt.Append(nil, "loc:@n", (i+1)%100_000)}}
+			name := fmt.Sprint("n", i)
+			g.Node = append(g.Node, &pb.NodeDef{Name: name, Op: "NoOp", Attr: map[string]*pb.AttrValue{"_class": {Value: &pb.AttrValue_List{List: class}}}})
+			g.Node[0].Input = append(g.Node[0].Input, "^"+name)
+		}
+		handle, err := c.create(g)
+		if err != nil {
+			return err
+		}
+		return c.step(handle, &pb.RunOptions{TimeoutInMs: 40_000}, "y")
+	}},
+	{name: "dataset-deep", codes: malformed, mayPass: true, run: func(c *client) error {
+		var b strings.Builder
+		b.WriteString(hidden("n", "int64[]{3}", "[]") + hidden("o", "int64[]{1}", "[]") + "d0 = RangeDataset(o, n, o) output_types=[int64] output_shapes=[[]]\n")
+		for i := range 9900 {
+			fmt.Fprintf(&b, "d%d = TakeDataset(d%d, n) output_types=[int64] output_shapes=[[]]\n", i+1, i)
+		}
+		return c.timed(30*time.Second, b.String()+`
+it = IteratorV2() shared_name="it" container="probe" output_types=[int64] output_shapes=[[]]
+make = MakeIterator(d9900, it)
+y = IteratorGetNext(it, ^make) output_types=[int64] output_shapes=[[]]
+`)
+	}},
 	{name: "function-recursion", codes: malformed, run: func(c *client) error {
 		return c.once("func F(x: float) -> (y: float) {\n  z = F(x)\n  return y=z:y:0\n}\na = Const() value=float[]{1}\np = PlaceholderWithDefault(a) shape=[]\ny = F(p)\n")
 	}},
@@ -199,6 +238,15 @@ func kernelProbe(name, text string) probe {
 	return probe{name: name, codes: malformed, run: func(c *client) error { return c.once(text) }}
 }
 
+// timedProbe is kernelProbe for a node that needs long to use the memory. The kernel has to end
+// with its step.
+func timedProbe(name, text string) probe {
+	p := kernelProbe(name, text)
+	p.codes = overloaded
+	p.run = func(c *client) error { return c.timed(10*time.Second, text) }
+	return p
+}
+
 var kernelProbes = []probe{
 	kernelProbe("range", hidden("a", "int64[]{0}", "[]")+hidden("b", "int64[]{9000000000000000000}", "[]")+hidden("d", "int64[]{1}", "[]")+"y = Range(a, b, d)\n"),
 	kernelProbe("linspace", hidden("a", "float[]{0}", "[]")+hidden("b", "float[]{1}", "[]")+hidden("n", "int32[]{2147483647}", "[]")+"y = LinSpace(a, b, n)\n"),
@@ -224,6 +272,10 @@ var kernelProbes = []probe{
 	allowedProbe("empty-matrix", hidden("n", "int64[2]{4611686018427387904, 0}", "[2]")+hidden("v", "double[]{1}", "[]")+"m = Fill(n, v)\ny = BatchSvd(m)\n"),
 	allowedProbe("list-shared", sharedLists()+"y = ZerosLike(l40) T=variant\n"),
 	kernelProbe("list-shared-text", sharedLists()+"y = SerializeTensor(l40) T=variant\n"),
+	kernelProbe("regex-replace", doubledTo(20)+"x = Const() value=string[]{\"x\"}\none = Const() value=int32[1]{1}\nv = Reshape(s20, one)\ny = RegexReplace(v, x, s20)\n"),
+	timedProbe("beams", hidden("n", "int32[3]{4, 1, 1000}", "[3]")+"e = RandomUniform(n) dtype=float\nm = Const() value=int32[1]{4}\ny = CTCBeamSearchDecoder(e, m) beam_width=1000000000 top_paths=1\n"),
+	timedProbe("boosted-dimensions", hidden("n", "int32[1]{0}", "[1]")+hidden("g", "float[1,1]{1}", "[1,1]")+hidden("i", "int32[0,2]{}", "[0,2]")+hidden("v", "int32[0]{}", "[0]")+hidden("s", "int32[2]{1, 2147483647}", "[2]")+"y = BoostedTreesSparseAggregateStats(n, g, g, i, v, s) max_splits=1 num_buckets=1\n"),
+	timedProbe("boosted-no-bytes", hidden("n", "int32[1]{0}", "[1]")+hidden("g", "float[1,0]{}", "[1,0]")+hidden("i", "int32[0,2]{}", "[0,2]")+hidden("v", "int32[0]{}", "[0]")+hidden("s", "int32[2]{1, 2147483647}", "[2]")+"y = BoostedTreesSparseAggregateStats(n, g, g, i, v, s) max_splits=1 num_buckets=1\n"),
 	{name: "map-defun", args: []string{"--memory-limit=256MiB"}, run: func(c *client) error {
 		return c.once("func Same(x: int8) -> (y: int8) {\n  z = Identity(x) T=int8\n  return y=z:output:0\n}\n" + fill("int8[]{1}", 1<<20, "e") +
 			"y = MapDefun(e) f=@Same Targuments=[int8] Tcaptured=[] output_types=[int8] output_shapes=[[]]\n")

@@ -29,6 +29,8 @@ const (
 var (
 	nodeName     = (*pb.NodeDef)(nil).ProtoReflect().Descriptor().FullName()
 	functionName = (*pb.FunctionDef)(nil).ProtoReflect().Descriptor().FullName()
+	partialName  = (*pb.PartialRunSetupRequest)(nil).ProtoReflect().Descriptor().FullName()
+	callableName = (*pb.CallableOptions)(nil).ProtoReflect().Descriptor().FullName()
 )
 
 // census counts what a message holds without decoding it. An empty node takes two bytes of a
@@ -39,6 +41,7 @@ type census struct {
 	maxNodes, maxEdges, maxFunctions int // of quota
 
 	nodes, edges, functions int
+	names                   int   // feeds, fetches and targets of a step to prepare
 	memory                  int64 // estimate in bytes
 }
 
@@ -111,6 +114,10 @@ func newCensus(q *quota.Quota) *census {
 }
 
 func (c *census) check() error {
+	if c.names > c.maxNodes {
+		return status.ResourceExhaustedf("The step has more feeds, fetches and targets than a graph may have nodes, %d (%s).",
+			c.maxNodes, quota.Nodes.Flag())
+	}
 	if err := c.quota.Check(quota.Nodes, c.nodes); err != nil {
 		return err
 	}
@@ -122,13 +129,13 @@ func (c *census) check() error {
 
 // full reports whether a limit is exceeded.
 func (c *census) full() bool {
-	return c.nodes > c.maxNodes || c.edges > c.maxEdges || c.functions > c.maxFunctions
+	return c.nodes > c.maxNodes || c.names > c.maxNodes || c.edges > c.maxEdges || c.functions > c.maxFunctions
 }
 
 // count adds a message. It stops at the first malformed field, which the decoder will report, and
 // when a limit is exceeded.
 func (c *census) count(desc protoreflect.MessageDescriptor, data []byte) {
-	isNode := false
+	isNode, isStep := false, false
 	switch desc.FullName() {
 	case nodeName:
 		isNode = true
@@ -137,6 +144,9 @@ func (c *census) count(desc protoreflect.MessageDescriptor, data []byte) {
 	case functionName:
 		c.functions++
 		c.memory += nodeMemory
+	case partialName, callableName:
+		isStep = true
+		c.memory += messageMemory
 	default:
 		c.memory += protomem.Message
 	}
@@ -170,6 +180,9 @@ func (c *census) count(desc protoreflect.MessageDescriptor, data []byte) {
 			c.memory += int64(len(value)) + protomem.Value
 			if isNode && field.Name() == "input" {
 				c.edges++
+			}
+			if isStep && field.IsList() {
+				c.names++
 			}
 		default:
 			c.memory += protomem.Packed(field.Kind(), len(value))

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -68,6 +69,22 @@ func TestCensusLimits(t *testing.T) {
 		if status.CodeOf(err) != status.ResourceExhausted {
 			t.Errorf("too many %s: %v", tt.name, err)
 		}
+	}
+	for _, tt := range []struct {
+		name    string
+		message proto.Message
+		data    []byte
+	}{
+		{"feeds of a partial run", &pb.PartialRunSetupRequest{}, repeated(2, most.Nodes+1)},
+		{"fetches of a callable", &pb.MakeCallableRequest{}, inField(2, repeated(2, most.Nodes+1))},
+	} {
+		_, err := admitMessage(tt.message, tt.data, nil)
+		if status.CodeOf(err) != status.ResourceExhausted || !strings.Contains(err.Error(), quota.Nodes.Flag()) {
+			t.Errorf("too many %s: %v", tt.name, err)
+		}
+	}
+	if _, err := admitMessage(&pb.PartialRunSetupRequest{}, repeated(2, most.Nodes), nil); err != nil {
+		t.Errorf("as many feeds as a graph may have nodes: %v", err)
 	}
 	if _, err := admitMessage(&pb.CreateSessionRequest{}, inField(1, repeated(3, most.Nodes)), nil); err != nil {
 		t.Errorf("a message without graph: %v", err)
