@@ -136,7 +136,7 @@ func backwardKey(f opdef.Func, inputs []op.Output, results []int) string {
 	for i, o := range inputs {
 		types[i] = o.DType().Base()
 	}
-	return fmt.Sprint(opdef.FormatAttr(f), types, results)
+	return fmt.Sprint(f.Key(), types, results)
 }
 
 // differentiateBody adds a body and its gradients to a function.

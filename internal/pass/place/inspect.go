@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -163,7 +162,7 @@ func (p *placer) inspect(n *graph.Node) (*bodyGroups, error) {
 	if err := p.bodies.checkRecursion(n, fn.Name); err != nil {
 		return nil, err
 	}
-	key := opdef.FormatAttr(fn)
+	key := fn.Key()
 	if found, ok := p.bodies.seen[key]; ok {
 		return found, nil
 	}

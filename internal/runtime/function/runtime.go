@@ -128,7 +128,7 @@ func (r *Runtime) cached(fn opdef.Func, kind string, create func(*opdef.Op) kern
 	if err != nil {
 		return nil, err
 	}
-	key := kind + " " + opdef.FormatAttr(fn)
+	key := kind + " " + fn.Key()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if have := r.functions[key]; have != nil {

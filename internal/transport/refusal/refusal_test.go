@@ -1,6 +1,7 @@
 package refusal
 
 import (
+	"errors"
 	"io"
 	"net"
 	"testing"
@@ -15,7 +16,7 @@ func TestRefuse(t *testing.T) {
 		s.Refuse(server, []byte("too many"))
 	}
 	b := make([]byte, len("too many"))
-	if n, err := clients[most].Read(b); err != io.EOF {
+	if n, err := clients[most].Read(b); !errors.Is(err, io.EOF) {
 		t.Errorf("the last connection reads %q, %v", b[:n], err)
 	}
 	if _, err := io.ReadFull(clients[0], b); err != nil || string(b) != "too many" {
@@ -25,7 +26,7 @@ func TestRefuse(t *testing.T) {
 	client, server := net.Pipe()
 	s.Refuse(server, []byte("too late"))
 	for _, nc := range append(clients, client) {
-		if n, err := nc.Read(b); err != io.EOF {
+		if n, err := nc.Read(b); !errors.Is(err, io.EOF) {
 			t.Errorf("after the end a connection reads %q, %v", b[:n], err)
 		}
 		nc.Close()

@@ -146,7 +146,7 @@ func (c *census) count(desc protoreflect.MessageDescriptor, data []byte) {
 		c.memory += nodeMemory
 	case partialName, callableName:
 		isStep = true
-		c.memory += messageMemory
+		c.memory += protomem.Message
 	default:
 		c.memory += protomem.Message
 	}
