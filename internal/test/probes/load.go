@@ -291,7 +291,7 @@ var loadProbes = []probe{
 		err := c.call(rpc.MethodCreateWorkerSession, create)
 		content := make([]byte, 50<<20)
 		for i := 0; i < 100 && err == nil; i++ {
-			err = c.call(rpc.MethodRegisterGraph, &pb.RegisterGraphRequest{SessionHandle: "left", GraphDef: constant(int64(len(content)/4), content)})
+			err = c.call(rpc.MethodRegisterGraph, &pb.RegisterGraphRequest{SessionHandle: "left", CreateWorkerSessionCalled: true, GraphDef: constant(int64(len(content)/4), content)})
 		}
 		return err
 	}),

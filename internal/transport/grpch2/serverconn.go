@@ -220,11 +220,15 @@ func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 	return nil
 }
 
+// errLateHeaders ends a connection whose client sends HEADERS on a stream that it has ended. It is
+// the same before and after the last frame of the answer: a client could not tell which it will be.
+var errLateHeaders = &connError{codeStreamClosed, "HEADERS after the end of a stream"}
+
 // trailersRead handles the trailers of a request, which carry nothing.
 func (c *serverConn) trailersRead(s *stream, f *fields, end bool) error {
 	switch bad := f.checkTrailers(); {
 	case s.peerEnded:
-		return c.abortEnded(s)
+		return errLateHeaders
 	case !end:
 		return c.abortStream(s, codeProtocol, "headers within a call")
 	case bad != "":
@@ -242,7 +246,7 @@ func (c *serverConn) lateHeaders(id uint32) error {
 	case neverOpened:
 		return protocolError("a stream has a lower number than an earlier one")
 	case endedByClient:
-		return &connError{codeStreamClosed, "HEADERS after the end of a stream"}
+		return errLateHeaders
 	case endedHere:
 	}
 	return nil

@@ -91,7 +91,7 @@ func TestLateFrames(t *testing.T) {
 		goAway bool
 	}{
 		"data while it is served":    {cat(appendHeaders(nil, 3, wait, false), data, data), codeStreamClosed, false},
-		"headers while it is served": {cat(appendHeaders(nil, 3, wait, false), data, appendHeaders(nil, 3, wait, true)), codeStreamClosed, false},
+		"headers while it is served": {cat(appendHeaders(nil, 3, wait, false), data, appendHeaders(nil, 3, wait, true)), codeStreamClosed, true},
 		"data after reset":           {cat(appendHeaders(nil, 3, wait, false), reset, data), codeStreamClosed, false},
 		"headers after reset":        {cat(appendHeaders(nil, 3, wait, false), reset, appendHeaders(nil, 3, wait, true)), codeStreamClosed, true},
 		"headers after the answer":   {cat(appendHeaders(nil, 3, unknown, true), appendHeaders(nil, 3, wait, true)), codeStreamClosed, true},
