@@ -10,7 +10,6 @@ import (
 	"unsafe"
 
 	"github.com/weft-ml/weft/internal/gpu/dl"
-	"github.com/weft-ml/weft/internal/gpu/source"
 )
 
 // nv are the functions of NVRTC.
@@ -42,19 +41,20 @@ func Version() (major, minor int, err error) {
 	return int(a), int(b), nil
 }
 
-// Compile returns PTX of a program for an architecture, as compute_52, with the options
-// source.PTXOptions. The error contains what the compiler said.
-func Compile(name, program, arch string, defines ...string) (string, error) {
+// Compile returns PTX of a program for an architecture, as compute_52. Products are fused with sums
+// only where the program says so, and division and square root are exact. The error contains what
+// the compiler said.
+func Compile(name, source, arch string, defines ...string) (string, error) {
 	if err := openLibrary(); err != nil {
 		return "", err
 	}
-	text, cname := dl.CString(program), dl.CString(name)
-	var handle uintptr
-	if r := dl.Call(nv.CreateProgram, uintptr(unsafe.Pointer(&handle)), uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(&cname[0])), 0, 0, 0); r != 0 {
+	text, cname := dl.CString(source), dl.CString(name)
+	var program uintptr
+	if r := dl.Call(nv.CreateProgram, uintptr(unsafe.Pointer(&program)), uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(&cname[0])), 0, 0, 0); r != 0 {
 		return "", fmt.Errorf("nvrtcCreateProgram: status %d", uint32(r))
 	}
-	defer dl.Call(nv.DestroyProgram, uintptr(unsafe.Pointer(&handle)))
-	list := append([]string{"--gpu-architecture=" + arch}, source.PTXOptions...)
+	defer dl.Call(nv.DestroyProgram, uintptr(unsafe.Pointer(&program)))
+	list := []string{"--gpu-architecture=" + arch, "--std=c++17", "--prec-div=true", "--prec-sqrt=true", "--ftz=false", "--fmad=false"}
 	for _, d := range defines {
 		list = append(list, "-D"+d)
 	}
@@ -64,12 +64,12 @@ func Compile(name, program, arch string, defines ...string) (string, error) {
 		options[i] = dl.CString(text)
 		at[i] = uintptr(unsafe.Pointer(&options[i][0])) // on the heap: CString allocates there
 	}
-	r := dl.Call(nv.CompileProgram, handle, uintptr(len(at)), uintptr(unsafe.Pointer(&at[0])))
+	r := dl.Call(nv.CompileProgram, program, uintptr(len(at)), uintptr(unsafe.Pointer(&at[0])))
 	runtime.KeepAlive(options)
 	if r != 0 {
-		return "", fmt.Errorf("NVRTC: %s: status %d: %s", name, uint32(r), output(handle, nv.GetProgramLogSize, nv.GetProgramLog))
+		return "", fmt.Errorf("NVRTC: %s: status %d: %s", name, uint32(r), output(program, nv.GetProgramLogSize, nv.GetProgramLog))
 	}
-	return output(handle, nv.GetPTXSize, nv.GetPTX) + "\n", nil
+	return output(program, nv.GetPTXSize, nv.GetPTX) + "\n", nil
 }
 
 // output returns a text that belongs to a program.

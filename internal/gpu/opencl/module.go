@@ -18,8 +18,8 @@ const (
 	infoBuildLog = 0x1183
 	// logSize is the room for what the compiler says, in bytes. The rest is cut.
 	logSize = 64 << 10
-	// buildOptions make division and square root of float32 exact, and denormals zero, as on CPUs.
-	buildOptions = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt -cl-denorms-are-zero"
+	// buildOptions make division and square root of float32 exact, as on CPUs.
+	buildOptions = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
 	// plainOptions are for devices that refuse the other ones.
 	plainOptions = "-cl-std=CL1.2"
 )
