@@ -96,11 +96,10 @@ func TestExitWithJob(t *testing.T) {
 	if err := sessions[0].Close(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(quiet + quiet/2)
 	select {
 	case err := <-ended:
 		t.Fatalf("the parameter server has ended during the job: %v", err)
-	default:
+	case <-time.After(quiet + quiet/2):
 	}
 	stop(t, w1)
 	select {
