@@ -224,6 +224,16 @@ func (n *nested) addAttrs(attrs opdef.Attrs) {
 			}
 		case []int64:
 			n.bytes += 8 * len(v)
+		case []float32:
+			n.bytes += 4 * len(v)
+		case []bool:
+			n.bytes += len(v)
+		case []tensor.DType:
+			n.bytes += int(unsafe.Sizeof(tensor.DType(0))) * len(v)
+		case []tensor.Tensor:
+			for i := range v {
+				n.bytes += int(v[i].ByteSize())
+			}
 		case []tensor.PartialShape:
 			n.bytes += int(unsafe.Sizeof(tensor.PartialShape{})) * len(v)
 		case tensor.Tensor:

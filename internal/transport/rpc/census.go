@@ -144,10 +144,8 @@ func (c *census) count(desc protoreflect.MessageDescriptor, data []byte) {
 	case functionName:
 		c.functions++
 		c.memory += nodeMemory
-	case partialName, callableName:
-		isStep = true
-		c.memory += protomem.Message
 	default:
+		isStep = desc.FullName() == partialName || desc.FullName() == callableName
 		c.memory += protomem.Message
 	}
 	fields := desc.Fields()
