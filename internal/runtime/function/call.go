@@ -2,7 +2,6 @@ package function
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/runtime/executor"
@@ -21,9 +20,7 @@ type function struct {
 	op      *opdef.Op
 	body    func() (*graph.Body, error)
 
-	mu       sync.Mutex  // held while the function is prepared
-	prepared atomic.Bool // err, exec, args and rets are set
-	err      error
+	prepared preparation // of the following fields
 	exec     *executor.Executor
 	args     int // number of arguments
 	rets     int // number of results
@@ -45,9 +42,9 @@ func (f *function) Op() *opdef.Op { return f.op }
 
 // Call implements kernel.Function.
 func (f *function) Call(ctx *kernel.Context, args []tensor.Tensor, done func(rets []tensor.Tensor, err error)) {
-	err := f.prepare()
+	err := f.prepared.once(f.compile)
 	if err == nil {
-		err = checkCall(ctx, f.fn.Name, f.err, f.args, len(args))
+		err = checkCall(ctx, f.fn.Name, f.args, len(args))
 	}
 	if err != nil {
 		releaseAll(args)
@@ -62,26 +59,6 @@ func (f *function) Call(ctx *kernel.Context, args []tensor.Tensor, done func(ret
 	c.live, c.done = ctx.Step.Calls, done
 	stats, _ := ctx.Stats.(executor.Collector)
 	f.exec.RunAsync(ctx.Step, executor.RunOptions{Args: args, Rets: c.rets, Depth: ctx.Depth + 1, Stats: stats}, c.finish)
-}
-
-// prepare compiles the function at its first call. An error that says that there is no memory for
-// it is not kept: a later call tries again.
-func (f *function) prepare() error {
-	if f.prepared.Load() {
-		return nil
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.prepared.Load() {
-		return nil
-	}
-	err := f.compile()
-	if status.CodeOf(err) == status.ResourceExhausted {
-		return err
-	}
-	f.err = err
-	f.prepared.Store(true)
-	return nil
 }
 
 func (f *function) compile() error {
@@ -101,10 +78,8 @@ const maxCalls = 100_000
 
 // checkCall returns the reason why a function cannot be called. If there is none, it counts the
 // call, and the caller must call endCall.
-func checkCall(ctx *kernel.Context, name string, prepared error, want, got int) error {
+func checkCall(ctx *kernel.Context, name string, want, got int) error {
 	switch {
-	case prepared != nil:
-		return prepared
 	case got != want:
 		return status.InvalidArgumentf("Function %s takes %d arguments, got %d", name, want, got)
 	case ctx.Depth >= maxDepth:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 
 	gpu "github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/runtime/executor"
@@ -24,9 +23,7 @@ type distributed struct {
 	op      *opdef.Op
 	split   func() (*layout, error)
 
-	mu       sync.Mutex  // held while the function is prepared
-	prepared atomic.Bool // err and layout are set
-	err      error
+	prepared preparation // of layout
 	*layout
 }
 
@@ -35,7 +32,7 @@ func (f *distributed) Op() *opdef.Op { return f.op }
 
 // Call implements kernel.Function.
 func (f *distributed) Call(ctx *kernel.Context, args []tensor.Tensor, done func(rets []tensor.Tensor, err error)) {
-	err := f.prepare()
+	err := f.prepared.once(f.prepare)
 	var s Step
 	if err == nil {
 		s, err = f.admit(ctx, len(args))
@@ -49,27 +46,10 @@ func (f *distributed) Call(ctx *kernel.Context, args []tensor.Tensor, done func(
 	c.run()
 }
 
-// prepare splits the function at its first call. An error that says that there is no memory for it
-// is not kept: a later call tries again.
-func (f *distributed) prepare() error {
-	if f.prepared.Load() {
-		return nil
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.prepared.Load() {
-		return nil
-	}
-	l, err := f.split()
-	if status.CodeOf(err) == status.ResourceExhausted {
-		return err
-	}
-	if l == nil {
-		l = &layout{}
-	}
-	f.layout, f.err = l, err
-	f.prepared.Store(true)
-	return nil
+// prepare splits the function.
+func (f *distributed) prepare() (err error) {
+	f.layout, err = f.split()
+	return err
 }
 
 // callMemory is about the memory of a call and of each of its parts in bytes: the context, the
@@ -87,13 +67,13 @@ func (f *distributed) admit(ctx *kernel.Context, args int) (Step, error) {
 			return nil, ended(err, f.fn.Name)
 		}
 	}
-	err := checkCall(ctx, f.fn.Name, f.err, f.layout.args, args)
+	err := checkCall(ctx, f.fn.Name, f.layout.args, args)
 	if err == nil && !membudget.Take(int64(1+len(f.locals)+len(f.remotes))*callMemory) {
 		endCall(live)
 		err = status.ResourceExhaustedf("There is not enough memory for a call of function %s (--memory-limit).", f.fn.Name)
 	}
 	if err != nil {
-		if live != nil && f.err == nil && status.CodeOf(err) == status.ResourceExhausted {
+		if live != nil && status.CodeOf(err) == status.ResourceExhausted {
 			live.Fail(err)
 		}
 		return nil, err
