@@ -13,6 +13,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -25,6 +26,9 @@ func (s *Service) Enqueue(ctx context.Context, req *pb.EnqueueRequest) (*pb.Enqu
 	}
 	resp := &pb.EnqueueResponse{QueueResponse: make([]*pb.QueueResponse, 0, len(req.GetQueue()))}
 	for _, item := range req.GetQueue() {
+		if ctx.Err() != nil {
+			return nil, status.FromContext(ctx, "executing the items of a request")
+		}
 		r, err := c.execute(ctx, item)
 		if err != nil {
 			return nil, err
@@ -101,9 +105,7 @@ func (c *Context) sendTensor(p *pb.SendTensorOp) error {
 			err = resource.Charge(c.scope.Account(), &v)
 		}
 		if err != nil {
-			for i := range values {
-				values[i].Release()
-			}
+			release(values)
 			return err
 		}
 		values = append(values, v)
@@ -131,6 +133,9 @@ const maxComponents = 4096
 func (c *Context) sendPackedHandle(p *pb.SendPackedHandleOp) error {
 	if n := len(p.GetHandles()); n > maxComponents {
 		return status.ResourceExhaustedf("the packed handle %d has %d components, at most %d are allowed", p.GetOpId(), n, maxComponents)
+	}
+	if n := len(p.GetHandles()); !membudget.TakeRecord(handleMemory + packedMemory(n)) {
+		return status.ResourceExhaustedf("There is not enough memory for the %d components of the packed handle %d (--memory-limit).", n, p.GetOpId())
 	}
 	var parts []argument
 	for _, h := range p.GetHandles() {
@@ -196,7 +201,15 @@ func (c *Context) register(p *pb.RegisterFunctionOp) error {
 	return nil
 }
 
+// componentMemory is about the memory of a part of a function without its nodes: its library and
+// runtime, in bytes.
+const componentMemory = 4 << 10
+
 func (c *Context) addComponent(name string, def *graph.Def, p *pb.RegisterFunctionOp) error {
+	// the definition stays as a message and as a library
+	if !membudget.TakeRecord(componentMemory + 2*int64(proto.Size(p))) {
+		return status.ResourceExhaustedf("There is not enough memory for the function %s (--memory-limit).", name)
+	}
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
 	if err != nil {
 		return status.Internalf("function %s cannot be encoded: %v", name, err)

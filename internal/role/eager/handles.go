@@ -32,6 +32,9 @@ func (h *handle) release() {
 	}
 }
 
+// handleMemory is about the memory of a handle with its entry in the map, in bytes.
+const handleMemory = 256
+
 // argument is an input of an operation: a value on this task, or a handle of another task.
 type argument struct {
 	value  tensor.Tensor
@@ -39,6 +42,9 @@ type argument struct {
 	device string                 // where a remote value is, or the device of a component
 	packed []argument             // components of a packed handle
 }
+
+// packedMemory returns the memory of n components of a packed handle in bytes.
+func packedMemory(n int) int64 { return int64(n) * int64(unsafe.Sizeof(argument{})) }
 
 func releaseArguments(args []argument) {
 	for i := range args {
@@ -50,12 +56,14 @@ func releaseArguments(args []argument) {
 // store keeps values under the names (op, outputs[i]). It takes over their references. A value
 // that has the name already is released.
 func (c *Context) store(op int64, outputs []int32, values []tensor.Tensor) error {
+	if n := len(values); n > 0 && !membudget.TakeRecord(int64(n)*handleMemory) {
+		release(values)
+		return status.ResourceExhaustedf("There is not enough memory for the %d handles of operation %d (--memory-limit).", n, op)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		for i := range values {
-			values[i].Release()
-		}
+		release(values)
 		return status.Abortedf("Unable to find a context_id matching the specified one (%d). Perhaps the worker was restarted, "+
 			"or the context was GC'd?", c.id)
 	}
@@ -128,7 +136,7 @@ func (c *Context) localArgument(id handleID) (argument, error) {
 			"`os.environ['TF_ENABLE_EAGER_CLIENT_STREAMING_ENQUEUE']='False'` in your client to disable async streaming behavior to see "+
 			"if it fixes the problem.", id.op, id.output)
 	}
-	if n := int64(len(found.packed)); n > 0 && !membudget.Take(n*int64(unsafe.Sizeof(argument{}))) {
+	if n := len(found.packed); n > 0 && !membudget.Take(packedMemory(n)) {
 		return argument{}, status.ResourceExhaustedf("There is not enough memory for the %d components of the packed handle %d (--memory-limit).", n, id.op)
 	}
 	out := argument{value: found.value.Retain()}
