@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -233,6 +234,18 @@ func TestManagerAppliesAfterClose(t *testing.T) {
 	}})
 	m.Close()
 	if err := m.Apply(t.Context(), configOf(dir, "")); status.CodeOf(err) != status.Unavailable {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A configuration of too many models is an error.
+func TestManagerLimitsModels(t *testing.T) {
+	m := models.New(models.Options{Log: discard()})
+	defer m.Close()
+	config := configOf(t.TempDir(), "")
+	list := config.GetModelConfigList()
+	list.Config = slices.Repeat(list.GetConfig(), 100_001)
+	if err := m.Apply(t.Context(), config); status.CodeOf(err) != status.ResourceExhausted {
 		t.Errorf("got %v", err)
 	}
 }

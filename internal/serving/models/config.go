@@ -22,12 +22,18 @@ func ParseConfig(text []byte) (*servingpb.ModelServerConfig, error) {
 	return config, nil
 }
 
+// maxModels bounds the models of a configuration. The folder of each is listed at every poll.
+const maxModels = 100_000
+
 // listOf returns the models of a valid configuration. An empty one has none.
 func listOf(config *servingpb.ModelServerConfig) ([]*servingpb.ModelConfig, error) {
 	if config.GetCustomModelConfig() != nil {
 		return nil, status.InvalidArgumentf("custom_model_config is not supported")
 	}
 	list := config.GetModelConfigList().GetConfig()
+	if len(list) > maxModels {
+		return nil, status.ResourceExhaustedf("The model config list has %d models, at most %d are allowed.", len(list), maxModels)
+	}
 	seen := map[string]bool{}
 	for _, m := range list {
 		switch name, path := m.GetName(), m.GetBasePath(); {
