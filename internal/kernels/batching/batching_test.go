@@ -321,6 +321,25 @@ func TestUnbatchGrad(t *testing.T) {
 	}
 }
 
+// A batch of very many missing rows waits, and ends with its step.
+func TestManyMissingRows(t *testing.T) {
+	const n = 300_000
+	rows := make([]int64, 3*n)
+	for i := range n {
+		rows[3*i] = int64(i)
+	}
+	index, err := tensor.FromSlice(tensor.Shape{n, 3}, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := newSteps(t).start(ctx, "UnbatchGrad", opdef.Attrs{"T": tensor.Int32}, tensor.Vector[int32](1), index, tensor.Vector[int32](1), tensor.Scalar[int64](1))
+	cancel()
+	if r := <-waits; status.CodeOf(r.err) != status.Cancelled {
+		t.Errorf("got %v", r.err)
+	}
+}
+
 func TestShapes(t *testing.T) {
 	for _, c := range []struct {
 		op    string

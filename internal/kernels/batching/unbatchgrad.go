@@ -125,8 +125,9 @@ func (g *gradients) add(ctx *kernel.Context, done func([]tensor.Tensor, error)) 
 	return nil
 }
 
-// wantedMemory is the memory of the entry of wanted for a row, in bytes, with its place in lists.
-const wantedMemory = 128
+// wantedMemory is the memory of the entries for a row in wanted and in the set of missing rows, in
+// bytes, with its place in lists.
+const wantedMemory = 192
 
 // batchKeys returns the steps listed in an index of Batch.
 func batchKeys(index *tensor.Tensor) ([]int64, error) {
@@ -150,15 +151,16 @@ func batchKeys(index *tensor.Tensor) ([]int64, error) {
 
 // want makes a batch wait for its missing rows. mu must be held.
 func (g *gradients) want(ctx *kernel.Context, key int64, b *gradBatch) error {
-	var missing []int64
+	missing := map[int64]bool{}
 	for _, k := range b.keys {
-		if _, ok := g.rows[k]; ok || slices.Contains(missing, k) {
+		if _, ok := g.rows[k]; ok || missing[k] {
 			continue
 		}
 		if _, ok := g.wanted[k]; ok {
 			return status.InvalidArgumentf("Missing tensor wanted by more than one batch.")
 		}
-		missing = append(missing, k)
+		//sizedmake:ok batchKeys has asked for the memory
+		missing[k] = true
 	}
 	b.missing = len(missing)
 	if b.missing == 0 {
@@ -168,7 +170,7 @@ func (g *gradients) want(ctx *kernel.Context, key int64, b *gradBatch) error {
 		return status.InvalidArgumentf("Batch key with valid batch used twice.")
 	}
 	g.batches[key] = b
-	for _, k := range missing {
+	for k := range missing {
 		//sizedmake:ok batchKeys has asked for the memory
 		g.wanted[k] = key
 	}

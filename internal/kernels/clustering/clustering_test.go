@@ -2,6 +2,7 @@ package clustering
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -94,4 +95,15 @@ func try(op string, in []tensor.Tensor) (err error) {
 	}()
 	_, err = kerneltest.Try(op, nil, in...)
 	return err
+}
+
+// Searches end when their step ends, also one that would draw for ever.
+func TestSearchesEndWithStep(t *testing.T) {
+	points, err := tensor.FromSlice(tensor.Shape{4, 1}, []float32{1, 2, 3, 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kerneltest.WantCancelled(t, "KmeansPlusPlusInitialization", nil, points, tensor.Scalar[int64](2), tensor.Scalar[int64](1),
+		tensor.Scalar[int64](math.MaxInt64-1))
+	kerneltest.WantCancelled(t, "NearestNeighbors", nil, points, points, tensor.Scalar[int64](1))
 }

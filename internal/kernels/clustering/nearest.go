@@ -2,6 +2,7 @@ package clustering
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/weft-ml/weft/internal/numeric/gemm"
@@ -62,10 +63,9 @@ func nearestNeighbors(ctx *kernel.Context) error {
 	s := search{p, centers, int(k), tensor.Values[int64](indices), tensor.Values[float32](distances)}
 	products := membudget.Make[float32](min(pointBlock, p.n) * min(centerBlock, centers.n))
 	for lo := 0; lo < p.n; lo += pointBlock {
-		if err := ctx.Context().Err(); err != nil {
-			return status.FromContext(ctx.Context(), "NearestNeighbors")
+		if err := s.block(ctx.Context(), lo, min(lo+pointBlock, p.n), products); err != nil {
+			return err
 		}
-		s.block(lo, min(lo+pointBlock, p.n), products)
 	}
 	return nil
 }
@@ -78,11 +78,14 @@ type search struct {
 	distances       []float32
 }
 
-// block searches for points lo to hi. products is scratch memory.
-func (s *search) block(lo, hi int, products []float32) {
+// block searches for points lo to hi. products is scratch memory. It fails if ctx ends.
+func (s *search) block(ctx context.Context, lo, hi int, products []float32) error {
 	n, dims := hi-lo, s.points.dims
 	found := membudget.Make[candidates](n)
 	for from := 0; from < s.centers.n; from += centerBlock {
+		if ctx.Err() != nil {
+			return status.FromContext(ctx, "NearestNeighbors")
+		}
 		to := min(from+centerBlock, s.centers.n)
 		c := products[:n*(to-from)]
 		clear(c)
@@ -99,6 +102,7 @@ func (s *search) block(lo, hi int, products []float32) {
 	for i := range found {
 		s.store(lo+i, found[i].nearest(s.k))
 	}
+	return nil
 }
 
 // store stores the results for point i.

@@ -1,6 +1,7 @@
 package clustering
 
 import (
+	"context"
 	"math"
 	"sort"
 
@@ -51,10 +52,10 @@ func plusPlus(ctx *kernel.Context) error {
 	}
 	s := newSampling(p, seed)
 	for i := range int(n) {
-		if err := ctx.Context().Err(); err != nil {
-			return status.FromContext(ctx.Context(), "KmeansPlusPlusInitialization")
+		chosen, err := s.choose(ctx.Context(), 1+retries)
+		if err != nil {
+			return err
 		}
-		chosen := s.choose(1 + retries)
 		copy(tensor.Values[float32](out)[i*p.dims:], p.at(chosen))
 	}
 	return nil
@@ -81,8 +82,9 @@ func newSampling(p *points, seed int64) *sampling {
 	return s
 }
 
-// choose returns the next center: the draw that minimizes the sum of the distances.
-func (s *sampling) choose(draws int64) int {
+// choose returns the next center: the draw that minimizes the sum of the distances. It fails if ctx
+// ends.
+func (s *sampling) choose(ctx context.Context, draws int64) (int, error) {
 	sum := float32(0)
 	for i, d := range s.nearest {
 		sum += d
@@ -91,6 +93,9 @@ func (s *sampling) choose(draws int64) int {
 	best, least := 0, math.Inf(1)
 	var after []float32
 	for range draws {
+		if ctx.Err() != nil {
+			return 0, status.FromContext(ctx, "KmeansPlusPlusInitialization")
+		}
 		i := s.draw()
 		nearest := s.with(i)
 		total := 0.0
@@ -104,7 +109,7 @@ func (s *sampling) choose(draws int64) int {
 	s.nearest = after
 	s.meter.MustTakeEntry(0)
 	s.chosen[best] = true
-	return best
+	return best, nil
 }
 
 // maxMisses bounds consecutive draws of points that are already selected. Only rounding makes such

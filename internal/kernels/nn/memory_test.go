@@ -1,8 +1,6 @@
 package nn
 
 import (
-	"context"
-	"errors"
 	"testing"
 
 	"github.com/weft-ml/weft/internal/test/kerneltest"
@@ -34,16 +32,7 @@ func TestBeamsEndWithStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	env := kerneltest.NewEnv()
-	env.Step.Context = ctx
-	node, err := env.Make("CTCBeamSearchDecoder",
-		opdef.Attrs{"beam_width": int64(10_000_000), "top_paths": int64(1), "merge_repeated": true, "T": tensor.Float32})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := node.Run(in, tensor.Vector[int32](steps)); !errors.Is(err, context.Canceled) {
-		t.Errorf("a search of a cancelled step: %v", err)
-	}
+	kerneltest.WantCancelled(t, "CTCBeamSearchDecoder",
+		opdef.Attrs{"beam_width": int64(10_000_000), "top_paths": int64(1), "merge_repeated": true, "T": tensor.Float32},
+		in, tensor.Vector[int32](steps))
 }

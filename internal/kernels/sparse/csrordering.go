@@ -1,6 +1,8 @@
 package sparse
 
 import (
+	"context"
+
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
@@ -36,7 +38,11 @@ func init() {
 			return err
 		}
 		for b := range m.size() {
-			copy(tensor.Values[int32](out)[b*n:(b+1)*n], leastDegree(m, b))
+			order, err := leastDegree(ctx.Context(), m, b)
+			if err != nil {
+				return err
+			}
+			copy(tensor.Values[int32](out)[b*n:(b+1)*n], order)
 		}
 		return nil
 	})
@@ -51,8 +57,8 @@ const (
 )
 
 // leastDegree returns a minimum degree ordering: it repeatedly eliminates the row with the fewest
-// remaining neighbors. Eliminating a row connects all of its neighbors.
-func leastDegree(m *CSR, b int) []int32 {
+// remaining neighbors. Eliminating a row connects all of its neighbors. It fails if ctx ends.
+func leastDegree(ctx context.Context, m *CSR, b int) ([]int32, error) {
 	n := m.height()
 	near := membudget.Make[map[int32]bool](n)
 	var meter membudget.Meter
@@ -77,6 +83,9 @@ func leastDegree(m *CSR, b int) []int32 {
 				best = r
 			}
 		}
+		if ctx.Err() != nil {
+			return nil, status.FromContext(ctx, "SparseMatrixOrderingAMD")
+		}
 		for x := range near[best] {
 			before := len(near[x])
 			delete(near[x], int32(best))
@@ -90,5 +99,5 @@ func leastDegree(m *CSR, b int) []int32 {
 		near[best] = nil
 		order = membudget.Append(order, int32(best))
 	}
-	return order
+	return order, nil
 }

@@ -20,3 +20,10 @@ func TestMemoryOfOrdering(t *testing.T) {
 	}
 	kerneltest.WantExhausted(t, 96<<20, "SparseMatrixOrderingAMD", opdef.Attrs{}, tensor.Scalar(tensor.VariantValue{Value: m}))
 }
+
+// An ordering ends when its step ends.
+func TestOrderingEndsWithStep(t *testing.T) {
+	const n = 1000
+	m := &CSR{shape: tensor.Shape{n, n}, batch: []int32{0, 0}, rows: make([]int32, n+1)}
+	kerneltest.WantCancelled(t, "SparseMatrixOrderingAMD", opdef.Attrs{}, tensor.Scalar(tensor.VariantValue{Value: m}))
+}
