@@ -146,6 +146,9 @@ func (d *distortedBox) Compute(ctx *kernel.Context) error {
 	}
 	box := image
 	for range d.attempts {
+		if ctx.Context().Err() != nil {
+			return status.FromContext(ctx.Context(), "drawing a box")
+		}
 		aspect := words.Unit32()*(d.aspect[1]-d.aspect[0]) + d.aspect[0]
 		if r, ok := d.draw(words, image, aspect); ok && covers(r, boxes, covered) {
 			box = r

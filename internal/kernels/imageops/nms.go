@@ -167,7 +167,10 @@ func shapeRankText(t *tensor.Tensor, want int) string {
 }
 
 func (s *suppression) output(ctx *kernel.Context, pad bool) error {
-	boxes, scores := s.run()
+	boxes, scores, err := s.run(ctx.Context())
+	if err != nil {
+		return err
+	}
 	n := len(boxes)
 	if pad {
 		n = s.limit

@@ -2,6 +2,7 @@ package imageops
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
@@ -127,8 +128,8 @@ type detection struct {
 	box   []float32
 }
 
-// detect returns the selected boxes of an image in descending order of score.
-func (c *combined) detect(boxes, scores []float32) []detection {
+// detect returns the selected boxes of an image in descending order of score. It fails if ctx ends.
+func (c *combined) detect(ctx context.Context, boxes, scores []float32) ([]detection, error) {
 	var found []detection
 	for class := range c.classes {
 		at := func(i int) []float32 { return boxes[(i*c.variants+min(class, c.variants-1))*4:][:4] }
@@ -145,13 +146,16 @@ func (c *combined) detect(boxes, scores []float32) []detection {
 		for i := range c.n {
 			s.scores = membudget.Append(s.scores, scores[i*c.classes+class])
 		}
-		selected, values := s.run()
+		selected, values, err := s.run(ctx)
+		if err != nil {
+			return nil, err
+		}
 		for k, i := range selected {
 			found = membudget.Append(found, detection{values[k], class, at(int(i))})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b detection) int { return cmp.Compare(b.score, a.score) })
-	return found
+	return found, nil
 }
 
 func newCombined(c *kernel.Construction) (kernel.Kernel, error) {
@@ -175,7 +179,10 @@ func newCombined(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		boxes, scores := tensor.Values[float32](ctx.Input(0)), tensor.Values[float32](ctx.Input(1))
 		for b := range int(batch) {
-			found := c.detect(boxes[b*c.n*c.variants*4:], scores[b*c.n*c.classes:])
+			found, err := c.detect(ctx.Context(), boxes[b*c.n*c.variants*4:], scores[b*c.n*c.classes:])
+			if err != nil {
+				return err
+			}
 			found = found[:min(len(found), size)]
 			tensor.Values[int32](outs[3])[b] = int32(len(found))
 			for k, d := range found {

@@ -2,9 +2,11 @@ package imageops
 
 import (
 	"container/heap"
+	"context"
 	"math"
 
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -46,8 +48,8 @@ func (c *candidates) Pop() any {
 	return last
 }
 
-// run returns the selected boxes and their scores.
-func (s *suppression) run() (boxes []int32, scores []float32) {
+// run returns the selected boxes and their scores. It fails if ctx ends.
+func (s *suppression) run(ctx context.Context) (boxes []int32, scores []float32, err error) {
 	var queue candidates
 	for i, score := range s.scores {
 		if score > s.least {
@@ -56,6 +58,9 @@ func (s *suppression) run() (boxes []int32, scores []float32) {
 	}
 	heap.Init(&queue)
 	for len(boxes) < s.limit && len(queue) > 0 {
+		if ctx.Err() != nil {
+			return nil, nil, status.FromContext(ctx, "selecting boxes")
+		}
 		c := heap.Pop(&queue).(candidate)
 		before := c.score
 		if !s.lower(&c, boxes) {
@@ -68,7 +73,7 @@ func (s *suppression) run() (boxes []int32, scores []float32) {
 			heap.Push(&queue, c)
 		}
 	}
-	return boxes, scores
+	return boxes, scores, nil
 }
 
 // lower lowers the score of a candidate for the selected boxes that it does not account for yet. It

@@ -1,6 +1,7 @@
 package sparse
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -158,7 +159,7 @@ func newEditDistance(ids func(a, b *tensor.Tensor) (x, y []int)) kernel.New {
 				return err
 			}
 			h, t := ids(hyp.values, truth.values)
-			return putDistances(tensor.Values[float32](out), dims, sequences{hyp, h}, sequences{truth, t}, normalize)
+			return putDistances(ctx.Context(), tensor.Values[float32](out), dims, sequences{hyp, h}, sequences{truth, t}, normalize)
 		}), nil
 	}
 }
@@ -189,7 +190,7 @@ func (q *sequences) next(position []int64) []int {
 	return seq
 }
 
-func putDistances(out []float32, dims tensor.Shape, hyp, truth sequences, normalize bool) error {
+func putDistances(ctx context.Context, out []float32, dims tensor.Shape, hyp, truth sequences, normalize bool) error {
 	for len(hyp.ids) > 0 || len(truth.ids) > 0 {
 		position := hyp.position()
 		if p := truth.position(); position == nil || p != nil && slices.Compare(p, position) < 0 {
@@ -205,7 +206,11 @@ func putDistances(out []float32, dims tensor.Shape, hyp, truth sequences, normal
 				at, len(out))
 		}
 		h, t := hyp.next(position), truth.next(position)
-		distance := float32(editDistance(t, h))
+		d, err := editDistance(ctx, t, h)
+		if err != nil {
+			return err
+		}
+		distance := float32(d)
 		switch {
 		case normalize && len(t) > 0:
 			distance /= float32(len(t))
@@ -217,14 +222,17 @@ func putDistances(out []float32, dims tensor.Shape, hyp, truth sequences, normal
 	return nil
 }
 
-// editDistance returns the Levenshtein distance of two sequences.
-func editDistance(a, b []int) int {
+// editDistance returns the Levenshtein distance of two sequences. It fails if ctx ends.
+func editDistance(ctx context.Context, a, b []int) (int, error) {
 	// distance from the prefix of a that was read so far to each prefix of b
 	cost := membudget.Make[int](len(b) + 1)
 	for j := range cost {
 		cost[j] = j
 	}
 	for i, x := range a {
+		if ctx.Err() != nil {
+			return 0, status.FromContext(ctx, "EditDistance")
+		}
 		diagonal := cost[0]
 		cost[0] = i + 1
 		for j, y := range b {
@@ -236,5 +244,5 @@ func editDistance(a, b []int) int {
 			cost[j+1] = min(replace, cost[j]+1, cost[j+1]+1)
 		}
 	}
-	return cost[len(b)]
+	return cost[len(b)], nil
 }

@@ -27,3 +27,13 @@ func TestOrderingEndsWithStep(t *testing.T) {
 	m := &CSR{shape: tensor.Shape{n, n}, batch: []int32{0, 0}, rows: make([]int32, n+1)}
 	kerneltest.WantCancelled(t, "SparseMatrixOrderingAMD", opdef.Attrs{}, tensor.Scalar(tensor.VariantValue{Value: m}))
 }
+
+// A distance ends when its step ends.
+func TestDistanceEndsWithStep(t *testing.T) {
+	indices, err := tensor.FromSlice(tensor.Shape{2, 2}, []int64{0, 0, 0, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, shape := tensor.Vector[int64](1, 2), tensor.Vector[int64](1, 2)
+	kerneltest.WantCancelled(t, "EditDistance", opdef.Attrs{"T": tensor.Int64, "normalize": true}, indices, values, shape, indices, values, shape)
+}
