@@ -97,7 +97,7 @@ func try(op string, in []tensor.Tensor) (err error) {
 	return err
 }
 
-// Searches end when their step ends, also one that would draw for ever.
+// Searches end when their step ends, also one that would draw forever.
 func TestSearchesEndWithStep(t *testing.T) {
 	points, err := tensor.FromSlice(tensor.Shape{4, 1}, []float32{1, 2, 3, 4})
 	if err != nil {

@@ -18,7 +18,7 @@ func TestRecorded(t *testing.T) {
 	kerneltest.RunCases(t, files...)
 }
 
-// Selections of boxes end when their step ends, also one that would draw for ever.
+// Selections of boxes end when their step ends, also one that would draw forever.
 func TestSelectionsEndWithStep(t *testing.T) {
 	scalar := tensor.Scalar[float32]
 	boxes, err := tensor.FromSlice(tensor.Shape{2, 4}, []float32{0, 0, 1, 1, 0, 0, 1, 2})
