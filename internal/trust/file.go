@@ -104,7 +104,7 @@ func (f *File) match(s san) (p Principal, ok bool, err error) {
 		if r.kind != s.kind {
 			continue
 		}
-		if matched, ok := glob(r.pattern, s.value, nil); ok {
+		if matched, ok := glob(r.pattern, s.value); ok {
 			p, err := r.principal(s, string(matched))
 			if err != nil {
 				return p, false, fmt.Errorf("line %d of the trust file: %w", r.line, err)
@@ -146,31 +146,34 @@ func (r *rule) principal(s san, matched string) (Principal, error) {
 	return p, nil
 }
 
-// glob matches a text with a pattern, and appends what the wildcards stand for.
-func glob(pattern, text string, matched []byte) ([]byte, bool) {
-	for pattern != "" {
-		switch c := pattern[0]; c {
-		case '*':
-			rest := pattern[1:]
-			for n := 0; ; n++ {
-				if out, ok := glob(rest, text[n:], append(matched, text[:n]...)); ok {
-					return out, true
-				}
-				if n == len(text) || text[n] == '/' || text[n] == '.' {
-					return nil, false
-				}
-			}
-		case '?':
-			if text == "" || text[0] == '/' || text[0] == '.' {
-				return nil, false
-			}
+// glob matches a text with a pattern, and returns what the wildcards stand for.
+//
+// To try all lengths of all wildcards takes time with a power of the length of the text. Only the
+// last '*' that was reached has to grow. A longer match of an earlier one would move the plain text
+// after it within the same label, since no wildcard matches a '.' or '/'. The last '*' can match the
+// bytes in between instead.
+func glob(pattern, text string) (matched []byte, ok bool) {
+	star, after, from, kept := false, "", "", 0 // of the last '*': the pattern after it, the text that it may take next
+	for pattern != "" || text != "" {
+		switch {
+		case pattern != "" && pattern[0] == '*':
+			pattern = pattern[1:]
+			star, after, from, kept = true, pattern, text, len(matched)
+		case pattern != "" && text != "" && pattern[0] == '?' && !isSeparator(text[0]):
 			matched = append(matched, text[0])
+			pattern, text = pattern[1:], text[1:]
+		case pattern != "" && text != "" && pattern[0] == text[0] && pattern[0] != '?':
+			pattern, text = pattern[1:], text[1:]
+		case star && from != "" && !isSeparator(from[0]):
+			matched = append(matched[:kept], from[0])
+			pattern, text = after, from[1:]
+			from, kept = text, kept+1
 		default:
-			if text == "" || text[0] != c {
-				return nil, false
-			}
+			return nil, false
 		}
-		pattern, text = pattern[1:], text[1:]
 	}
-	return matched, text == ""
+	return matched, true
 }
+
+// isSeparator reports whether a byte ends a label of a name. Wildcards do not match it.
+func isSeparator(c byte) bool { return c == '.' || c == '/' }

@@ -34,7 +34,7 @@ func (f *File) Weight(tenant string) float64 {
 		return 1
 	}
 	for _, w := range f.weights {
-		if _, ok := glob(w.pattern, tenant, nil); ok {
+		if _, ok := glob(w.pattern, tenant); ok {
 			return w.factor
 		}
 	}
