@@ -49,9 +49,16 @@ func newBarrier(name string, types []tensor.DType, shapes []tensor.PartialShape)
 	return b
 }
 
+// keyMemory is about the memory of a component of a new element, with its key and the entries in the
+// map and the heap, in bytes.
+const keyMemory = 512
+
 // insert adds one component, the rows of values, to the elements of the given keys. After an error,
 // the keys before the failing one remain inserted. The account pays for what the barrier holds.
 func (b *Barrier) insert(a *membudget.Account, keys []string, component int, values *tensor.Tensor) (err error) {
+	// Small tensors may use all of the limit, and near it each of them waits for a collection of
+	// garbage. What stays in the barrier asks for all of its memory before.
+	membudget.MustTake(int64(len(keys)) * keyMemory)
 	b.Change(func() {
 		if b.closed && (b.cancelled || len(keys) > 0 && len(b.incomplete) == 0) {
 			err = status.Cancelledf("Barrier %s is closed.  Pending enqueues cancelled: %d.  Number of new insertions: %d.  "+

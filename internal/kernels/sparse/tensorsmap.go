@@ -102,6 +102,10 @@ func (s *coo) partsSize() int64 { return int64(8*(len(s.ix)+len(s.shape))) + ent
 // entrySize is the memory of an entry of the map without the parts of the tensor, in bytes.
 const entrySize = 256
 
+// rowMemory is about the memory of a row of few elements that is added to a map, without the entry,
+// in bytes.
+const rowMemory = 400
+
 // take removes and returns the tensors with the given handles. If a handle is missing, the tensors
 // before it are lost.
 func (m *tensorsMap) take(handles []int64) (all []*coo, err error) {
@@ -148,6 +152,9 @@ func addMany(ctx *kernel.Context, m *tensorsMap) error {
 	if err := s.checkOrder(); err != nil {
 		return err
 	}
+	// Small tensors may use all of the limit, and near it each of them waits for a collection of
+	// garbage. Rows that stay ask for all of their memory before.
+	membudget.MustTake(s.shape[0] * rowMemory)
 	rows := membudget.Make[*coo](s.shape[0])
 	err = s.eachRow(func(i int, row rowParts) error {
 		rows[i] = &coo{ix: slices.Clone(tensor.Values[int64](&row.indices)), values: &row.values, shape: slices.Clone(row.shape),
