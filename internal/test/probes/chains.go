@@ -46,9 +46,9 @@ func chain(n int) (*pb.GraphDef, error) {
 }
 
 // chainProbe is a probe of a chain of functions. It runs several steps that need plans of their own
-// at the same time.
+// at the same time. A fast machine may end a single step in time.
 func chainProbe(name string, plans int) probe {
-	return probe{name: name, codes: []status.Code{status.ResourceExhausted, status.DeadlineExceeded}, run: func(c *client) error {
+	return probe{name: name, mayPass: plans == 1, codes: []status.Code{status.ResourceExhausted, status.DeadlineExceeded}, run: func(c *client) error {
 		g, err := chain(plans)
 		if err != nil {
 			return err

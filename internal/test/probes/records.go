@@ -108,8 +108,11 @@ func (c *client) leaveMany(leave func(c *client, i int) error) error {
 			defer other.close()
 			for ctx.Err() == nil {
 				err := leave(other, int(next.Add(1)))
-				if status.CodeOf(err) == status.ResourceExhausted {
+				switch status.CodeOf(err) {
+				case status.ResourceExhausted:
 					continue
+				case status.DeadlineExceeded: // of ctx, which the call may find first
+					return
 				}
 				if err != nil && ctx.Err() == nil {
 					errs[i] = err
