@@ -150,10 +150,12 @@ func (r *rule) principal(s san, matched string) (Principal, error) {
 //
 // To try all lengths of all wildcards takes time with a power of the length of the text. Only the
 // last '*' that was reached has to grow. A longer match of an earlier one would move the plain text
-// after it within the same label, since no wildcard matches a '.' or '/'. The last '*' can match the
-// bytes in between instead.
+// after it within the same label, since no wildcard matches a '.' or '/'. The last '*' can match
+// the bytes in between instead.
 func glob(pattern, text string) (matched []byte, ok bool) {
-	star, after, from, kept := false, "", "", 0 // of the last '*': the pattern after it, the text that it may take next
+	// of the last '*': the pattern after it, the text that it takes next, and the length of matched
+	// up to its end
+	star, after, from, kept := false, "", "", 0
 	for pattern != "" || text != "" {
 		switch {
 		case pattern != "" && pattern[0] == '*':

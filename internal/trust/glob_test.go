@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// backtrack is glob by its definition: each '*' takes as few bytes as possible, the first one first.
+// backtrack is glob by its definition: each '*' takes as few bytes as possible, the first one
+// first.
 func backtrack(pattern, text, matched string) (string, bool) {
 	switch {
 	case pattern == "":

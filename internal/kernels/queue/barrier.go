@@ -49,8 +49,8 @@ func newBarrier(name string, types []tensor.DType, shapes []tensor.PartialShape)
 	return b
 }
 
-// keyMemory is about the memory of a component of a new element, with its key and the entries in the
-// map and the heap, in bytes.
+// keyMemory is about the memory of a component of a new element, with its key and the entries in
+// the map and the heap, in bytes.
 const keyMemory = 512
 
 // insert adds one component, the rows of values, to the elements of the given keys. After an error,

@@ -108,13 +108,11 @@ func (c *client) leaveMany(leave func(c *client, i int) error) error {
 			defer other.close()
 			for ctx.Err() == nil {
 				err := leave(other, int(next.Add(1)))
-				switch status.CodeOf(err) {
-				case status.ResourceExhausted:
-					continue
-				case status.DeadlineExceeded: // of ctx, which the call may find first
+				code := status.CodeOf(err)
+				if code == status.DeadlineExceeded { // of ctx, which the call may find first
 					return
 				}
-				if err != nil && ctx.Err() == nil {
+				if err != nil && code != status.ResourceExhausted && ctx.Err() == nil {
 					errs[i] = err
 					return
 				}
