@@ -154,19 +154,19 @@ func (r *rule) principal(s san, matched string) (Principal, error) {
 // the bytes in between instead.
 func glob(pattern, text string) (matched []byte, ok bool) {
 	// of the last '*': the pattern after it, the text that it takes next, and the length of matched
-	// up to its end
-	star, after, from, kept := false, "", "", 0
+	// up to its end; from is empty before the first one
+	after, from, kept := "", "", 0
 	for pattern != "" || text != "" {
 		switch {
 		case pattern != "" && pattern[0] == '*':
 			pattern = pattern[1:]
-			star, after, from, kept = true, pattern, text, len(matched)
+			after, from, kept = pattern, text, len(matched)
 		case pattern != "" && text != "" && pattern[0] == '?' && !isSeparator(text[0]):
 			matched = append(matched, text[0])
 			pattern, text = pattern[1:], text[1:]
 		case pattern != "" && text != "" && pattern[0] == text[0] && pattern[0] != '?':
 			pattern, text = pattern[1:], text[1:]
-		case star && from != "" && !isSeparator(from[0]):
+		case from != "" && !isSeparator(from[0]):
 			matched = append(matched[:kept], from[0])
 			pattern, text = after, from[1:]
 			from, kept = text, kept+1

@@ -131,11 +131,12 @@ const maxComponents = 4096
 
 // sendPackedHandle makes one handle of several.
 func (c *Context) sendPackedHandle(p *pb.SendPackedHandleOp) error {
-	if n := len(p.GetHandles()); n > maxComponents {
+	n := len(p.GetHandles())
+	if n > maxComponents {
 		return status.ResourceExhaustedf("the packed handle %d has %d components, at most %d are allowed", p.GetOpId(), n, maxComponents)
 	}
-	if n := len(p.GetHandles()); !membudget.TakeRecord(handleMemory + packedMemory(n)) {
-		return status.ResourceExhaustedf("There is not enough memory for the %d components of the packed handle %d (--memory-limit).", n, p.GetOpId())
+	if !membudget.TakeRecord(handleMemory + packedMemory(n)) {
+		return noRoomForPacked(n, p.GetOpId())
 	}
 	var parts []argument
 	for _, h := range p.GetHandles() {

@@ -46,6 +46,10 @@ type argument struct {
 // packedMemory returns the memory of n components of a packed handle in bytes.
 func packedMemory(n int) int64 { return int64(n) * int64(unsafe.Sizeof(argument{})) }
 
+func noRoomForPacked(n int, op int64) error {
+	return status.ResourceExhaustedf("There is not enough memory for the %d components of the packed handle %d (--memory-limit).", n, op)
+}
+
 func releaseArguments(args []argument) {
 	for i := range args {
 		args[i].value.Release()
@@ -137,7 +141,7 @@ func (c *Context) localArgument(id handleID) (argument, error) {
 			"if it fixes the problem.", id.op, id.output)
 	}
 	if n := len(found.packed); n > 0 && !membudget.Take(packedMemory(n)) {
-		return argument{}, status.ResourceExhaustedf("There is not enough memory for the %d components of the packed handle %d (--memory-limit).", n, id.op)
+		return argument{}, noRoomForPacked(n, id.op)
 	}
 	out := argument{value: found.value.Retain()}
 	for _, p := range found.packed {
