@@ -7,9 +7,9 @@
 // the 99th percentile, in microseconds, for each kind of step and number of clients. Every client
 // has its own session.
 //
-// With several targets, separated by commas, one client takes turns: -calls 1:20 -turns 100 makes
-// 20 calls on each target, 100 times. The times of the turns are then comparable on a machine whose
-// speed changes.
+// With several targets, separated by commas, the clients take turns: -calls 8:20 -turns 100 makes 20
+// calls with each of 8 clients on each target, 100 times, in an order that is drawn for each turn.
+// The times of the turns are then comparable on a machine whose speed changes.
 //
 // A target grpcs://host:port is reached with TLS and the client's files in -certificates:
 // client.pem, client.key and ca.pem.
@@ -18,8 +18,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,11 +93,11 @@ func measure(ctx context.Context, target, calls, only string, turns int) ([]resu
 	for _, l := range loads {
 		for _, s := range kinds {
 			if turns > 0 {
-				times, err := takeTurns(ctx, strings.Split(target, ","), s, turns, l.calls)
+				times, err := l.takeTurns(ctx, strings.Split(target, ","), s, turns)
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", s.name, err)
 				}
-				out = append(out, result{Step: s.name, Clients: 1, Turns: times})
+				out = append(out, result{Step: s.name, Clients: l.clients, Turns: times})
 				continue
 			}
 			times, err := l.run(ctx, target, s)
@@ -204,28 +206,43 @@ func hops(name string, tasks ...string) step {
 // run runs all clients concurrently and returns the times of their calls. The first fifth of each
 // client's calls is a warm-up.
 func (l load) run(ctx context.Context, target string, s step) ([]time.Duration, error) {
-	clients := make([]*weft.Callable, l.clients)
-	for i := range clients {
+	clients, closeSessions, err := l.open(ctx, target, s)
+	if err != nil {
+		return nil, err
+	}
+	defer closeSessions()
+	return l.call(ctx, clients, s.fed)
+}
+
+// open opens a session for each client.
+func (l load) open(ctx context.Context, target string, s step) (clients []*weft.Callable, closeSessions func(), err error) {
+	var closers []func()
+	closeSessions = func() {
+		for _, c := range closers {
+			c()
+		}
+	}
+	for range l.clients {
 		c, closeSession, err := open(ctx, target, s)
 		if err != nil {
-			return nil, err
+			closeSessions()
+			return nil, nil, err
 		}
-		defer closeSession()
-		clients[i] = c
+		clients, closers = append(clients, c), append(closers, closeSession)
 	}
-	times := make([][]time.Duration, l.clients)
-	errs := make([]error, l.clients)
+	return clients, closeSessions, nil
+}
+
+// call makes the calls of all clients concurrently and returns their times without the warm-up.
+func (l load) call(ctx context.Context, clients []*weft.Callable, feeds []tensor.Tensor) ([]time.Duration, error) {
+	times := make([][]time.Duration, len(clients))
+	errs := make([]error, len(clients))
 	var wg sync.WaitGroup
 	for i, c := range clients {
-		wg.Go(func() { times[i], errs[i] = call(ctx, c, s.fed, l.calls) })
+		wg.Go(func() { times[i], errs[i] = call(ctx, c, feeds, l.calls) })
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return slices.Concat(times...), nil
+	return slices.Concat(times...), errors.Join(errs...)
 }
 
 // open opens a session for a step.
@@ -254,24 +271,24 @@ func open(ctx context.Context, target string, s step) (c *weft.Callable, closeSe
 	return c, func() { session.Close() }, nil
 }
 
-// takeTurns makes some calls on each target, in each turn. It returns the mean time of a call in
-// microseconds, by turn and target. The target that begins changes.
-func takeTurns(ctx context.Context, targets []string, s step, turns, calls int) ([][]float64, error) {
-	clients := make([]*weft.Callable, len(targets))
+// takeTurns makes the calls of all clients on each target, in each turn. It returns the mean time of
+// a call in microseconds, by turn and target. The order of the targets is drawn for each turn.
+func (l load) takeTurns(ctx context.Context, targets []string, s step, turns int) ([][]float64, error) {
+	clients := make([][]*weft.Callable, len(targets))
 	for i, target := range targets {
-		c, closeSession, err := open(ctx, target, s)
+		opened, closeSessions, err := l.open(ctx, target, s)
 		if err != nil {
 			return nil, err
 		}
-		defer closeSession()
-		clients[i] = c
+		defer closeSessions()
+		clients[i] = opened
 	}
+	order := rand.New(rand.NewPCG(1, 2))
 	out := make([][]float64, turns)
 	for turn := range out {
 		out[turn] = make([]float64, len(targets))
-		for i := range targets {
-			at := (turn + i) % len(targets)
-			times, err := call(ctx, clients[at], s.fed, calls)
+		for _, at := range order.Perm(len(targets)) {
+			times, err := l.call(ctx, clients[at], s.fed)
 			if err != nil {
 				return nil, err
 			}
