@@ -68,7 +68,7 @@ func (f Files) ended(path string) error {
 	if f.ctx == nil || f.ctx.Err() == nil {
 		return nil
 	}
-	return status.FromContext(f.ctx, path)
+	return status.FromContext(f.ctx, "using file "+path)
 }
 
 // do makes one file call within the limit of calls at a time.

@@ -155,7 +155,7 @@ func (s *FS) acquire(ctx context.Context, path string) error {
 	case s.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return status.FromContext(ctx, path)
+		return status.FromContext(ctx, "using file "+path)
 	}
 }
 

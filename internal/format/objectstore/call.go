@@ -106,7 +106,7 @@ func (c *caller) do(ctx context.Context, r *request) (*answer, error) {
 			return a, nil
 		}
 		if ctx.Err() != nil {
-			return a, status.FromContext(ctx, r.subject())
+			return a, status.FromContext(ctx, "using "+r.subject())
 		}
 		if a.read > done {
 			attempt = 1 // it goes on
@@ -124,7 +124,7 @@ func (c *caller) do(ctx context.Context, r *request) (*answer, error) {
 		}
 		repeated = true
 		if err := sleep(ctx, c.wait(attempt, a)); err != nil {
-			return a, status.FromContext(ctx, r.subject())
+			return a, status.FromContext(ctx, "using "+r.subject())
 		}
 	}
 }

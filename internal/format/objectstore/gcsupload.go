@@ -60,7 +60,7 @@ func (u *gcsUpload) send(ctx context.Context, b []byte, last bool) error {
 			err = errNoBytes
 		}
 		if ctx.Err() != nil {
-			return status.FromContext(ctx, u.name.String())
+			return status.FromContext(ctx, "writing "+u.name.String())
 		}
 		if !passing(err) || attempt >= u.g.calls.attempts {
 			return (&request{name: u.name, url: u.session}).error(err, attempt, time.Since(start))

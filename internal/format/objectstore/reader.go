@@ -177,7 +177,7 @@ func (r *Reader) large(ctx context.Context, b []byte, offset int64) error {
 		if cause := context.Cause(ctx); status.CodeOf(cause) != status.Unknown {
 			return cause
 		}
-		return status.FromContext(ctx, r.name.String())
+		return status.FromContext(ctx, "reading "+r.name.String())
 	}
 	return nil
 }

@@ -210,7 +210,7 @@ func (q *queue) remove(it *item) {
 	}
 	q.mu.Unlock()
 	if found {
-		it.finish(nil, status.FromContext(it.ctx.Context(), "Batching was cancelled"))
+		it.finish(nil, status.FromContext(it.ctx.Context(), "waiting for a batch"))
 	}
 }
 

@@ -162,7 +162,7 @@ func (u *unbatcher) register(ctx *kernel.Context, key int64, done func([]tensor.
 		u.fail(key, w, status.DeadlineExceededf("Batched data did not arrive within timeout window."))
 	})
 	w.ended = context.AfterFunc(ctx.Context(), func() {
-		u.fail(key, w, status.FromContext(ctx.Context(), "Unbatching was cancelled"))
+		u.fail(key, w, status.FromContext(ctx.Context(), "waiting for the results of a batch"))
 	})
 }
 

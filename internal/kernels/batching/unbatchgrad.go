@@ -220,6 +220,6 @@ func (g *gradients) cancel(ctx *kernel.Context, key int64, b *gradBatch) {
 	}
 	g.mu.Unlock()
 	if found {
-		b.done(nil, status.FromContext(ctx.Context(), "Batching of gradients was cancelled"))
+		b.done(nil, status.FromContext(ctx.Context(), "waiting for the gradients of a batch"))
 	}
 }

@@ -84,7 +84,7 @@ func (s *search) block(ctx context.Context, lo, hi int, products []float32) erro
 	found := membudget.Make[candidates](n)
 	for from := 0; from < s.centers.n; from += centerBlock {
 		if ctx.Err() != nil {
-			return status.FromContext(ctx, "NearestNeighbors")
+			return status.FromContext(ctx, "finding the nearest centers")
 		}
 		to := min(from+centerBlock, s.centers.n)
 		c := products[:n*(to-from)]

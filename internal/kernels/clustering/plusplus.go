@@ -94,7 +94,7 @@ func (s *sampling) choose(ctx context.Context, draws int64) (int, error) {
 	var after []float32
 	for range draws {
 		if ctx.Err() != nil {
-			return 0, status.FromContext(ctx, "KmeansPlusPlusInitialization")
+			return 0, status.FromContext(ctx, "choosing centers")
 		}
 		i := s.draw()
 		nearest := s.with(i)

@@ -177,7 +177,7 @@ func withStep(ctx *kernel.Context, step *kernel.Step) *kernel.Context {
 // cancelled returns an error if the request is cancelled.
 func (r *run) cancelled() error {
 	if ctx := r.ctx.Step.Context; ctx.Err() != nil {
-		return status.FromContext(ctx, "Iterator was cancelled")
+		return status.FromContext(ctx, "waiting for an iterator")
 	}
 	return nil
 }

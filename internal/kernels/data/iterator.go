@@ -79,7 +79,7 @@ func (it *Iterator) use(ctx *kernel.Context, done func(error), f func() error) {
 		select {
 		case <-it.sem:
 		case <-ctx.Context().Done():
-			done(status.FromContext(ctx.Context(), "Iterator was cancelled"))
+			done(status.FromContext(ctx.Context(), "waiting for an iterator"))
 			return
 		}
 		err := guard.Call("a dataset", f)

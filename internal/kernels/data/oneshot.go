@@ -70,7 +70,7 @@ func (k *oneShot) ComputeAsync(ctx *kernel.Context, done func(error)) {
 			}
 			done(k.err)
 		case <-ctx.Context().Done():
-			done(status.FromContext(ctx.Context(), "Iterator was cancelled"))
+			done(status.FromContext(ctx.Context(), "waiting for an iterator"))
 		}
 	}()
 }

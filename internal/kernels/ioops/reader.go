@@ -78,7 +78,7 @@ func (r *Reader) use(ctx context.Context, done func(error), f func() error) {
 		select {
 		case <-r.turn:
 		case <-ctx.Done():
-			done(status.FromContext(ctx, r.name))
+			done(status.FromContext(ctx, "waiting for reader "+r.name))
 			return
 		}
 		err := guard.Call(r.name, f)

@@ -96,7 +96,7 @@ func (r *recordInput) Close() {
 // permanent.
 func (r *recordInput) next(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
-		return "", status.FromContext(ctx, "RecordInput")
+		return "", status.FromContext(ctx, "reading a record")
 	}
 	for began := false; r.err == nil && len(r.ready) < r.buffer; {
 		switch {

@@ -132,7 +132,7 @@ func fromTensor(ctx *kernel.Context) error {
 	l.held(value)
 	l.items, err = vectorOf(value.Dim(0), func(i int) (*tensor.Tensor, error) {
 		if i%checkEvery == 0 && ctx.Context().Err() != nil {
-			return nil, status.FromContext(ctx.Context(), "TensorListFromTensor")
+			return nil, status.FromContext(ctx.Context(), "making the elements of a list")
 		}
 		meter.MustTake(elementBytes)
 		return rowOf(value, i), nil
@@ -251,7 +251,7 @@ func (l *List) scatter(ctx context.Context, indices []int32, value *tensor.Tenso
 	var meter membudget.Meter
 	for row, i := range indices {
 		if row%checkEvery == 0 && ctx.Err() != nil {
-			return status.FromContext(ctx, "TensorListScatter")
+			return status.FromContext(ctx, "setting elements of a list")
 		}
 		meter.MustTake(elementBytes + pathBytes)
 		l.items = l.items.set(int(i), rowOf(value, row))

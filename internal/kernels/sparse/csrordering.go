@@ -84,7 +84,7 @@ func leastDegree(ctx context.Context, m *CSR, b int) ([]int32, error) {
 			}
 		}
 		if ctx.Err() != nil {
-			return nil, status.FromContext(ctx, "SparseMatrixOrderingAMD")
+			return nil, status.FromContext(ctx, "ordering a sparse matrix")
 		}
 		for x := range near[best] {
 			before := len(near[x])

@@ -231,7 +231,7 @@ func editDistance(ctx context.Context, a, b []int) (int, error) {
 	}
 	for i, x := range a {
 		if ctx.Err() != nil {
-			return 0, status.FromContext(ctx, "EditDistance")
+			return 0, status.FromContext(ctx, "computing edit distances")
 		}
 		diagonal := cost[0]
 		cost[0] = i + 1
