@@ -71,6 +71,11 @@ func init() {
 			m.group(shapeText(n), [3]int{3, 1, 1}, [3]int{256, 1, 1}, 0, inout(b), n, int64(2), min(n, 1024), n)
 			m.group(shapeText(n)+" in rows", [3]int{3, 1, 1}, [3]int{256, 1, 1}, 0, inout(b), n, int64(2), min(n, 64), min(n, 64))
 		}
+		for _, row := range []int64{4, 512} {
+			n := 5 * row // in the last case more than a block and less than another
+			b := numbers("u64", n, func(int) float64 { return float64(m.r.IntN(1 << 30)) })
+			m.group("5 rows of "+shapeText(row), [3]int{3, 1, 1}, [3]int{256, 1, 1}, 0, inout(b), n, int64(2), row, row)
+		}
 	}
 	makers["SORTSTEP"] = func(m *maker) {
 		b := numbers("u64", 4096, func(int) float64 { return float64(m.r.IntN(1 << 30)) })

@@ -20,22 +20,23 @@
     }                                                                            \
   }
 // SORTBLOCKS runs the steps of stages from to to (powers of two) that stay within blocks. The keys
-// are rows of `row` keys (a power of two), each sorted for itself.
+// are rows of `row` keys (a power of two), each sorted for itself. Rows are shorter than a block or
+// fill whole blocks, so the last block has whole rows, but it may have fewer of them.
 #define SORTBLOCKS(name)                                                         \
   KERNEL name(OUT(u64, y), i64 n, i64 from, i64 to, i64 row) {                   \
     USE_OUT(u64, y);                                                             \
     SHARED(u64, part, BLOCK);                                                    \
-    int me = LOCAL_ID(0), block = n < BLOCK ? (int)n : BLOCK;                    \
-    for (i64 g = GROUP_ID(0); g < n / block; g += GROUPS(0)) {                   \
-      i64 base = g * block;                                                      \
-      for (int e = me; e < block; e += 256) part[e] = y[base + e];               \
+    int me = LOCAL_ID(0);                                                        \
+    for (i64 base = GROUP_ID(0) * (i64)BLOCK; base < n; base += GROUPS(0) * (i64)BLOCK) {\
+      int count = n - base < BLOCK ? (int)(n - base) : BLOCK;                    \
+      for (int e = me; e < count; e += 256) part[e] = y[base + e];               \
       BARRIER();                                                                 \
       for (i64 stage = from; stage <= to; stage *= 2) {                          \
-        for (int d = stage / 2 < block / 2 ? (int)(stage / 2) : block / 2; d > 0; d /= 2) { \
-          for (int e = me; e < block / 2; e += 256) {                            \
+        for (int d = stage / 2 < count / 2 ? (int)(stage / 2) : count / 2; d > 0; d /= 2) {\
+          for (int e = me; e < count / 2; e += 256) {                            \
             int i = (e / d) * 2 * d + e % d;                                     \
             u64 p = part[i], q = part[i + d];                                    \
-            int up = ((base + i) & (row - 1) & stage) == 0;                               \
+            int up = ((base + i) & (row - 1) & stage) == 0;                      \
             if ((p > q) == up) {                                                 \
               part[i] = q;                                                       \
               part[i + d] = p;                                                   \
@@ -44,7 +45,7 @@
           BARRIER();                                                             \
         }                                                                        \
       }                                                                          \
-      for (int e = me; e < block; e += 256) y[base + e] = part[e];               \
+      for (int e = me; e < count; e += 256) y[base + e] = part[e];               \
       BARRIER();                                                                 \
     }                                                                            \
   }

@@ -147,11 +147,11 @@ func SortedLen(n int64) int64 {
 	return padded
 }
 
-// SortRows sorts each row of n keys of 64 bits that all differ. n and the length of a row are
-// powers of two.
+// SortRows sorts each row of n keys of 64 bits that all differ. The length of a row is a power of
+// two, and n a multiple of it.
 func SortRows(d *device.Device, keys *tensor.Tensor, n, row int64) error {
 	blocks := func(from, to int64) error {
-		groups := int(min(max(1, n/block), 1<<16))
+		groups := int(min((n+block-1)/block, 1<<16))
 		return d.Launch("sortblocks", [3]int{groups, 1, 1}, [3]int{256, 1, 1}, keys, n, from, to, row)
 	}
 	if err := blocks(2, min(row, block)); err != nil {
