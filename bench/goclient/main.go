@@ -7,9 +7,9 @@
 // the 99th percentile, in microseconds, for each kind of step and number of clients. Every client
 // has its own session.
 //
-// With several targets, separated by commas, the clients take turns: -calls 8:20 -turns 100 makes 20
-// calls with each of 8 clients on each target, 100 times, in an order that is drawn for each turn.
-// The times of the turns are then comparable on a machine whose speed changes.
+// With several targets, separated by commas, the clients take turns: -calls 8:20 -turns 100 makes
+// 20 calls with each of 8 clients on each target, 100 times, in an order that is drawn for each
+// turn. The times of the turns are then comparable on a machine whose speed changes.
 //
 // A target grpcs://host:port is reached with TLS and the client's files in -certificates:
 // client.pem, client.key and ca.pem.
@@ -271,8 +271,8 @@ func open(ctx context.Context, target string, s step) (c *weft.Callable, closeSe
 	return c, func() { session.Close() }, nil
 }
 
-// takeTurns makes the calls of all clients on each target, in each turn. It returns the mean time of
-// a call in microseconds, by turn and target. The order of the targets is drawn for each turn.
+// takeTurns makes the calls of all clients on each target, in each turn. It returns the mean time
+// of a call in microseconds, by turn and target. The order of the targets is drawn for each turn.
 func (l load) takeTurns(ctx context.Context, targets []string, s step, turns int) ([][]float64, error) {
 	clients := make([][]*weft.Callable, len(targets))
 	for i, target := range targets {
