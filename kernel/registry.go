@@ -17,6 +17,9 @@ const (
 	GPU = "GPU"
 	// DefaultDevice marks kernels that every device uses for which no other kernel matches.
 	DefaultDevice = "DEFAULT"
+	// Host marks kernels that compute in the memory of the host for nodes on a GPU, with element
+	// types for which there is no CPU kernel. No node is placed on such a device.
+	Host = "HOST"
 )
 
 // Op is a registered operation with its kernels. Operations that only the executor or the master

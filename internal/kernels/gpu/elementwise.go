@@ -5,6 +5,7 @@ import (
 	"github.com/weft-ml/weft/internal/gpu/source"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -42,6 +43,7 @@ func init() {
 	for op, name := range unaries {
 		registerNew(op, typed(func(suffix string) compute { return unary(name + "_" + suffix) }), withKernel("T", name))
 	}
+	registerNew("Relu", func(*kernel.Construction) (compute, error) { return reluByFours, nil }, kernel.OfType("T", tensor.QInt8))
 	registerOp("LogicalNot", unary("not_b8"))
 	for op, name := range binaries {
 		registerNew(op, typed(func(suffix string) compute { return binary(name + "_" + suffix) }), withKernel("T", name))
@@ -106,6 +108,14 @@ func unary(name string, more ...any) compute {
 		n := int64(x.NumElements())
 		return launch(d, name, n, append([]any{out, &x, n}, more...)...)
 	}
+}
+
+// reluByFours is Relu of qint8, whose elements TensorFlow computes four at a time.
+func reluByFours(ctx *kernel.Context, d *device.Device) error {
+	if n := ctx.Input(0).NumElements(); n%4 != 0 {
+		return status.InvalidArgumentf("Tensor size must be a multiple of 4 for Relu<qint8>. Got %d", n)
+	}
+	return unary("relu_i8")(ctx, d)
 }
 
 // pair computes a function of elements of two tensors of one shape.

@@ -10,6 +10,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -44,12 +45,26 @@ func set(names ...string) map[string]bool {
 
 // cpuKernel creates the kernel of a node for CPUs.
 func cpuKernel(op string, c *kernel.Construction) (kernel.Kernel, error) {
-	impl := kernel.Default.Find(op, kernel.CPU, c.Attrs)
+	impl := hostImpl(op, c.Attrs)
 	if impl == nil {
 		return nil, status.NotFoundf("No registered '%s' OpKernel for 'CPU' devices compatible with node {{node %s}}, which needs one on %s",
 			op, c.Node, c.Device.Name)
 	}
 	return impl.New(c)
+}
+
+// hostImpl returns the kernel of the CPU, or else one that is for nodes on a GPU only. The label of
+// a node may be one that only kernels for GPUs have.
+func hostImpl(op string, attrs opdef.Attrs) *kernel.Impl {
+	if impl := kernel.Default.Find(op, kernel.CPU, attrs); impl != nil {
+		return impl
+	}
+	attrs = attrs.Clone()
+	delete(attrs, "_kernel")
+	if impl := kernel.Default.Find(op, kernel.CPU, attrs); impl != nil {
+		return impl
+	}
+	return kernel.Default.Find(op, kernel.Host, attrs)
 }
 
 // onHost returns the constructor of the CPU's kernel, for a node whose arguments are all in the

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -21,16 +22,32 @@ func init() {
 		imageShape, adjustColors("scale", saturationScaler))
 }
 
-// adjust registers an operation on images with a scalar input. TensorFlow's CPU kernels compute it
-// only for float32.
+// adjust registers an operation on images with a scalar input. TensorFlow computes it for float16 on
+// GPUs only.
 func adjust(name, arg, doc string, shape opdef.ShapeFn, compute kernel.Func) {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: name, Doc: doc, In: []string{"images: T", arg + ": float32"}, Out: []string{"output: T"},
 			Attrs: []string{"T: {float16, float32} = float32"}, Shape: shape,
 		},
-		Kernels: kernel.ForTypes("T", kernel.Stateless(compute), tensor.Float32),
+		Kernels: []kernel.Impl{
+			{Types: []kernel.Constraint{kernel.OfType("T", tensor.Float32)}, New: kernel.Stateless(compute)},
+			{Device: kernel.Host, Types: []kernel.Constraint{kernel.OfType("T", tensor.Float16)}, New: kernel.Stateless(compute)},
+		},
 	})
+}
+
+// inFloat32 calls f with the elements of images and of the output, which may be of type float16. z
+// and x may be the same memory if the tensors are.
+func inFloat32(out, in *tensor.Tensor, f func(z, x []float32)) {
+	if in.DType() == tensor.Float32 {
+		f(tensor.Values[float32](out), tensor.Values[float32](in))
+		return
+	}
+	z, x := membudget.Make[float32](out.NumElements()), membudget.Make[float32](in.NumElements())
+	elementwise.Widen(x, tensor.Values[tensor.Float16Elem](in))
+	f(z, x)
+	elementwise.Narrow(tensor.Values[tensor.Float16Elem](out), z)
 }
 
 // imageShape is the shape function of operations on any number of images that keep their shape.
@@ -61,11 +78,13 @@ func adjustContrast(ctx *kernel.Context) error {
 	}
 	channels := in.Dim(in.Rank() - 1)
 	size := in.Dim(in.Rank()-3) * in.Dim(in.Rank()-2) * channels
-	x, z, f := tensor.Values[float32](in), tensor.Values[float32](out), tensor.Value[float32](factor)
-	parallel.For(len(x)/size, max(1, 1<<13/size), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			contrast(z[i*size:(i+1)*size], x[i*size:(i+1)*size], channels, f)
-		}
+	f := tensor.Value[float32](factor)
+	inFloat32(out, in, func(z, x []float32) {
+		parallel.For(len(x)/size, max(1, 1<<13/size), func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				contrast(z[i*size:(i+1)*size], x[i*size:(i+1)*size], channels, f)
+			}
+		})
 	})
 	return nil
 }
@@ -114,12 +133,12 @@ func adjustColors(arg string, adjuster func(by float32) func(r, g, b float32) (f
 		case in.Dim(in.Rank()-1) != 3:
 			return status.InvalidArgumentf("input must have 3 channels but instead has %d channels.", in.Dim(in.Rank()-1))
 		}
-		x, f := tensor.Values[float32](in), adjuster(tensor.Value[float32](by))
+		pixels, f := *in, adjuster(tensor.Value[float32](by))
 		out, err := ctx.Forward(0, 0)
 		if err != nil {
 			return err
 		}
-		eachPixel(tensor.Values[float32](out), x, f)
+		inFloat32(out, &pixels, func(z, x []float32) { eachPixel(z, x, f) })
 		return nil
 	}
 }

@@ -26,7 +26,7 @@ func init() {
 			Attrs: []string{maxPoolTypes, "ksize: list(int) >= 4", "strides: list(int) >= 4", anyPadding, explicitAttr, maxPoolFormats},
 			Shape: poolShape("MaxPool", 2, true),
 		},
-		Kernels: kernel.ByType("T", ordered.table(func(k *orderedKernels) kernel.New { return k.pool })),
+		Kernels: append(kernel.ByType("T", ordered.table(func(k *orderedKernels) kernel.New { return k.pool })), byFours(newPoolByFours)),
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -34,7 +34,7 @@ func init() {
 			In: []string{"input: T", "ksize: int32", "strides: int32"}, Out: []string{"output: T"},
 			Attrs: []string{maxPoolTypes, samePadding, maxPoolFormats}, Shape: poolShapeV2,
 		},
-		Kernels: kernel.ByType("T", ordered.table(func(k *orderedKernels) kernel.New { return k.poolV2 })),
+		Kernels: append(kernel.ByType("T", ordered.table(func(k *orderedKernels) kernel.New { return k.poolV2 })), byFours(newPoolByFoursV2)),
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{

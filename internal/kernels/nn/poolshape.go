@@ -19,7 +19,11 @@ func poolShape(name string, spatial int, withDepth bool) opdef.ShapeFn {
 // poolShapeV2 is like poolShape, for operations whose last two inputs are the size and the strides
 // of the windows.
 func poolShapeV2(c *opdef.ShapeContext) error {
-	if _, err := opdef.WithRank(c.In[0], 4); err != nil {
+	rank := 4
+	if c.Attrs.String("data_format") == vectFormat {
+		rank = 5
+	}
+	if _, err := opdef.WithRank(c.In[0], rank); err != nil {
 		return err
 	}
 	var sizes [2][]int64
@@ -47,6 +51,9 @@ func poolOutput(c *opdef.ShapeContext, name string, spatial int, withDepth bool,
 	w := window{
 		axes: axesOf(c.Attrs, spatial), padding: c.Attrs.String("padding"), explicit: c.Attrs.Ints("explicit_paddings"),
 		dilation: []int64{1, 1, 1}[:spatial],
+	}
+	if c.Attrs.String("data_format") == vectFormat {
+		return poolOutputByFours(c, name, ksize, strides)
 	}
 	in, err := opdef.WithRank(c.In[0], w.rank())
 	if err != nil {
@@ -84,6 +91,27 @@ func poolOutput(c *opdef.ShapeContext, name string, spatial int, withDepth bool,
 		c.Out[i] = shapefn.Replace(c.Out[i], w.channel(), out)
 	}
 	return err
+}
+
+// poolOutputByFours is poolOutput for images in vectFormat: those of NCHW with a fifth dimension,
+// along which there are no windows.
+func poolOutputByFours(c *opdef.ShapeContext, name string, ksize, strides []int64) error {
+	in, err := opdef.WithRank(c.In[0], 5)
+	if err != nil {
+		return err
+	}
+	groups := *c
+	groups.Attrs = c.Attrs.Clone()
+	groups.Attrs["data_format"] = "NCHW"
+	groups.In = []tensor.PartialShape{shapefn.Sub(in, 0, 4)}
+	groups.Out = make([]tensor.PartialShape, len(c.Out))
+	if err := poolOutput(&groups, name, 2, false, ksize, strides); err != nil {
+		return err
+	}
+	for i, out := range groups.Out {
+		c.Out[i] = shapefn.Concat(out, shapefn.Sub(in, 4, 5))
+	}
+	return nil
 }
 
 // gradGradShape returns the shape function of second-order pooling gradients. The output has the

@@ -40,7 +40,7 @@ func init() {
 		{
 			name: "ProximalAdagrad", doc: "Updates var by the Adagrad scheme followed by a proximal step with L1 and L2 regularization.",
 			forms: dense | sparse, vars: []string{"var", "accum"}, args: []string{"lr", "l1", "l2", "grad"},
-			f32: plain(proximalAdagrad[float32]), f64: plain(proximalAdagrad[float64]), types: wide,
+			f32: plain(proximalAdagrad[float32]), f64: plain(proximalAdagrad[float64]), types: wide, gpuTypes: []tensor.DType{tensor.Float16},
 			errors: signed, signs: map[string]sign{"lr": positive, "l1": notNegative, "l2": notNegative},
 		},
 		{

@@ -28,8 +28,8 @@ type rule struct {
 	f32   func(opdef.Attrs) update[float32]
 	f64   func(opdef.Attrs) update[float64]
 	c128  func(opdef.Attrs) update[complex128] // nil if TensorFlow has no complex form
-	// real floating-point dtypes that TensorFlow supports
-	types []tensor.DType
+	// real floating-point dtypes that TensorFlow supports, and more of them on GPUs only
+	types, gpuTypes []tensor.DType
 
 	// texts that replace "NAME is not a scalar: " for an input
 	errors     map[string]string
@@ -86,7 +86,11 @@ func (r *rule) register() {
 		}
 		s := &step{rule: r, form: f}
 		s.inputs = s.inputNames()
-		kernel.Register(kernel.Op{Def: s.def(), Kernels: kernel.ByType("T", s.table())})
+		kernels := kernel.ByType("T", s.table())
+		for _, dtype := range s.gpuTypes {
+			kernels = append(kernels, kernel.Impl{Device: kernel.Host, Types: []kernel.Constraint{kernel.OfType("T", dtype)}, New: s.real(dtype)})
+		}
+		kernel.Register(kernel.Op{Def: s.def(), Kernels: kernels})
 	}
 }
 
@@ -145,22 +149,27 @@ func isGradient(name string) bool { return name == "grad" || name == "delta" }
 func (s *step) table() kernel.Table {
 	t := kernel.Table{}
 	for _, dtype := range s.types {
-		switch dtype {
-		case tensor.Float32:
-			t[dtype] = newStep(s, s.f32)
-		case tensor.Float64:
-			t[dtype] = newStep(s, s.f64)
-		case tensor.Float16:
-			t[dtype] = newConvertedStep(s, s.f32, elementwise.Widen[tensor.Float16Elem], elementwise.Narrow[tensor.Float16Elem])
-		case tensor.BFloat16:
-			t[dtype] = newConvertedStep(s, s.f32, elementwise.Widen[tensor.BFloat16Elem], elementwise.Narrow[tensor.BFloat16Elem])
-		}
+		t[dtype] = s.real(dtype)
 	}
 	if s.c128 != nil {
 		t[tensor.Complex64] = newConvertedStep(s, s.c128, widenComplex, narrowComplex)
 		t[tensor.Complex128] = newStep(s, s.c128)
 	}
 	return t
+}
+
+// real returns the kernel for a real floating-point type.
+func (s *step) real(dtype tensor.DType) kernel.New {
+	switch dtype {
+	case tensor.Float16:
+		return newConvertedStep(s, s.f32, elementwise.Widen[tensor.Float16Elem], elementwise.Narrow[tensor.Float16Elem])
+	case tensor.BFloat16:
+		return newConvertedStep(s, s.f32, elementwise.Widen[tensor.BFloat16Elem], elementwise.Narrow[tensor.BFloat16Elem])
+	case tensor.Float64:
+		return newStep(s, s.f64)
+	default:
+		return newStep(s, s.f32)
+	}
 }
 
 // operands are the checked inputs of a step.

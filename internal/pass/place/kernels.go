@@ -88,6 +88,9 @@ func (p *placer) registeredKernels(op string) string {
 	}
 	var b strings.Builder
 	for i := range impls {
+		if impls[i].Device == kernel.Host {
+			continue
+		}
 		fmt.Fprintf(&b, "  device='%s'", impls[i].Device)
 		constraints := slices.SortedFunc(slices.Values(impls[i].Types), func(x, y kernel.Constraint) int { return cmp.Compare(x.Attr, y.Attr) })
 		for _, c := range constraints {
