@@ -22,8 +22,8 @@ func init() {
 		imageShape, adjustColors("scale", saturationScaler))
 }
 
-// adjust registers an operation on images with a scalar input. TensorFlow computes it for float16 on
-// GPUs only.
+// adjust registers an operation on images with a scalar input. TensorFlow computes it for float16
+// on GPUs only.
 func adjust(name, arg, doc string, shape opdef.ShapeFn, compute kernel.Func) {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
