@@ -2,6 +2,7 @@ package summary
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -9,9 +10,13 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
+
+// maxTag bounds the size of the tag and the length of a value.
+const maxTag = 16
 
 // Marshal encodes values as a serialized tensorflow.Summary, the output of summary operations.
 func Marshal(values ...Value) ([]byte, error) {
@@ -23,14 +28,20 @@ func Marshal(values ...Value) ([]byte, error) {
 		}
 		metadata := &pb.Summary_Value{Metadata: p.GetMetadata()}
 		p.Metadata = nil // appended below: TensorFlow writes it last
-		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
-		if err == nil {
-			b, err = proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, metadata)
-		}
+		b, err := pbconv.Marshal(p)
 		if err != nil {
-			return nil, status.InvalidArgumentf("%w", err)
+			return nil, refusal(err)
 		}
-		out = protowire.AppendBytes(protowire.AppendTag(out, 1, protowire.BytesType), b)
+		last, err := pbconv.Marshal(metadata)
+		if err != nil {
+			return nil, refusal(err)
+		}
+		size := len(b) + len(last)
+		if !membudget.Take(int64(2*len(out) + size)) {
+			return nil, status.ResourceExhaustedf("There is not enough memory to encode the summary (--memory-limit).")
+		}
+		out = protowire.AppendVarint(protowire.AppendTag(slices.Grow(out, size+maxTag), 1, protowire.BytesType), uint64(size))
+		out = append(append(out, b...), last...)
 	}
 	return out, nil
 }
@@ -45,11 +56,19 @@ func Unmarshal(b []byte) ([]Value, error) {
 }
 
 func marshal(m proto.Message) ([]byte, error) {
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	b, err := pbconv.Marshal(m)
 	if err != nil {
-		return nil, status.InvalidArgumentf("%w", err)
+		return nil, refusal(err)
 	}
 	return b, nil
+}
+
+// refusal returns the error for a message that cannot be encoded.
+func refusal(err error) error {
+	if status.CodeOf(err) == status.ResourceExhausted {
+		return err
+	}
+	return status.InvalidArgumentf("%w", err)
 }
 
 func toProto(values []Value) (*pb.Summary, error) {

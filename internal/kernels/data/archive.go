@@ -4,8 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
+	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -180,7 +179,7 @@ func encodeDataset(v tensor.VariantValue) tensor.VariantValue {
 	if err != nil {
 		return v
 	}
-	text, err := proto.Marshal(g)
+	text, err := pbconv.Marshal(g)
 	if err != nil {
 		return v
 	}

@@ -51,7 +51,7 @@ const (
 
 // EncodeVariant returns the wire form of a compressed element: the message is the metadata.
 func (c compressed) EncodeVariant() (tensor.EncodedVariant, error) {
-	b, err := proto.Marshal(c.CompressedElement)
+	b, err := pbconv.Marshal(c.CompressedElement)
 	return tensor.EncodedVariant{TypeName: compressedName, Metadata: b}, err
 }
 
@@ -85,7 +85,7 @@ func compress(e element) (compressed, error) {
 			if err != nil {
 				return c, err
 			}
-			b, err := proto.Marshal(p)
+			b, err := pbconv.Marshal(p)
 			if err != nil {
 				return c, err
 			}
@@ -98,6 +98,7 @@ func compress(e element) (compressed, error) {
 	if len(all) > math.MaxUint32 {
 		return c, status.OutOfRangef("Encountered dataset element of size %d, exceeding the 4GB Snappy limit.", len(all))
 	}
+	membudget.MustTake(int64(snappy.MaxEncodedLen(len(all))))
 	c.Data = snappy.Encode(nil, all)
 	return c, nil
 }

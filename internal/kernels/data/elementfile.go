@@ -58,7 +58,7 @@ func (w *elementWriter) bytes(b []byte) error {
 }
 
 func (w *elementWriter) message(m proto.Message) error {
-	b, err := proto.Marshal(m)
+	b, err := pbconv.Marshal(m)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (w *elementWriter) write(e element) error {
 		if !hasRawBytes(e[i].DType()) {
 			p, err := pbconv.TensorToProto(&e[i])
 			if err == nil {
-				b, err = proto.Marshal(p)
+				b, err = pbconv.Marshal(p)
 			}
 			if err != nil {
 				return err

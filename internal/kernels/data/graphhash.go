@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weft-ml/weft/internal/numeric/murmur"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
@@ -209,7 +207,7 @@ func (h *hasher) attr(v *pb.AttrValue, functions bool) (sum uint64, err error) {
 		}
 		return sum, nil
 	}
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(v)
+	b, err := pbconv.Marshal(v)
 	return murmur.Sum64(string(b)), err
 }
 

@@ -33,7 +33,7 @@ func writeMetadata(files fileio.Files, path string, m *pb.SnapshotMetadataRecord
 	for _, t := range types {
 		m.Dtype = append(m.Dtype, pb.DataType(t))
 	}
-	b, err := proto.Marshal(m)
+	b, err := pbconv.Marshal(m)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (w *savedWriter) write(shard int64, e element) error {
 		if err != nil {
 			return err
 		}
-		b, err := proto.Marshal(p)
+		b, err := pbconv.Marshal(p)
 		if err != nil {
 			return err
 		}

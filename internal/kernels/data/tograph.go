@@ -2,10 +2,10 @@ package data
 
 import (
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/device"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -80,9 +80,9 @@ func newToGraph(c *kernel.Construction) (kernel.Kernel, error) {
 		if c.Attrs.Bool("strip_device_assignment") {
 			stripDevices(g.GetLibrary())
 		}
-		text, err := proto.MarshalOptions{Deterministic: true}.Marshal(g)
+		text, err := pbconv.MarshalText(g)
 		if err == nil {
-			ctx.SetOutput(0, tensor.Scalar(string(text)))
+			ctx.SetOutput(0, tensor.Scalar(text))
 		}
 		return err
 	}), nil

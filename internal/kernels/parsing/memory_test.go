@@ -16,3 +16,8 @@ func TestMemoryOfText(t *testing.T) {
 	numbers := `{"features":{"feature":{"a":{"int64List":{"value":[` + strings.Repeat("1,", 4<<20) + `1]}}}}}`
 	kerneltest.WantExhausted(t, 128<<20, "DecodeJSONExample", nil, tensor.Scalar(numbers))
 }
+
+// The text that strings share is in a message once for each of them.
+func TestMemoryOfSerializedTensor(t *testing.T) {
+	kerneltest.WantExhausted(t, 256<<20, "SerializeTensor", opdef.Attrs{"T": tensor.String}, kerneltest.SharedText(1<<20, 1<<10))
+}

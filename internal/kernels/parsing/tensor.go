@@ -3,8 +3,6 @@ package parsing
 import (
 	"encoding/base64"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
@@ -40,11 +38,11 @@ func init() {
 		if err != nil {
 			return err
 		}
-		text, err := proto.Marshal(p)
+		text, err := pbconv.MarshalText(p)
 		if err != nil {
 			return err
 		}
-		ctx.SetOutput(0, tensor.Scalar(string(text)))
+		ctx.SetOutput(0, tensor.Scalar(text))
 		return nil
 	})
 }

@@ -37,3 +37,13 @@ func TestDistanceEndsWithStep(t *testing.T) {
 	values, shape := tensor.Vector[int64](1, 2), tensor.Vector[int64](1, 2)
 	kerneltest.WantCancelled(t, "EditDistance", opdef.Attrs{"T": tensor.Int64, "normalize": true}, indices, values, shape, indices, values, shape)
 }
+
+// The text that strings share is in a message once for each of them.
+func TestMemoryOfSerializedSparse(t *testing.T) {
+	indices, err := tensor.Zeros(tensor.Int64, tensor.Shape{1 << 20, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kerneltest.WantExhausted(t, 256<<20, "SerializeSparse", opdef.Attrs{"T": tensor.String, "out_type": tensor.String},
+		indices, kerneltest.SharedText(1<<20, 1<<10), tensor.Vector[int64](1<<20))
+}

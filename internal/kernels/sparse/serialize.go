@@ -1,8 +1,6 @@
 package sparse
 
 import (
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -50,8 +48,7 @@ func encodeText(dst *tensor.Tensor, i int, t tensor.Tensor) error {
 	if err != nil {
 		return err
 	}
-	text, err := proto.Marshal(p)
-	tensor.Values[string](dst)[i] = string(text)
+	tensor.Values[string](dst)[i], err = pbconv.MarshalText(p)
 	return err
 }
 

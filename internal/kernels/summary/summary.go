@@ -4,6 +4,7 @@ package summary
 
 import (
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -20,6 +21,7 @@ func registerReal(def opdef.Def, compute kernel.Func) {
 func result(ctx *kernel.Context, values ...summary.Value) error {
 	b, err := summary.Marshal(values...)
 	if err == nil {
+		membudget.MustTake(int64(len(b)))
 		ctx.SetOutput(0, tensor.Scalar(string(b)))
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -103,7 +104,7 @@ func splitElements(shape tensor.Shape, content []byte) ([][]byte, error) {
 func EncodeElements(t *tensor.Tensor) ([]byte, error) {
 	switch t.DType() {
 	case tensor.String:
-		return joinElements(tensor.Values[string](t)), nil
+		return joinElements(tensor.Values[string](t))
 	case tensor.Resource:
 		return marshalEach(tensor.Values[*tensor.Handle](t), func(h *tensor.Handle) (proto.Message, error) {
 			return HandleToProto(h), nil
@@ -118,10 +119,13 @@ func EncodeElements(t *tensor.Tensor) ([]byte, error) {
 	}
 }
 
-func joinElements[E ~string | ~[]byte](elems []E) []byte {
+func joinElements[E ~string | ~[]byte](elems []E) ([]byte, error) {
 	size := 0
 	for _, e := range elems {
 		size += len(e) + uvarintSize(len(e))
+	}
+	if !membudget.Take(int64(size)) {
+		return nil, errNoMemory
 	}
 	out := make([]byte, 0, size)
 	for _, e := range elems {
@@ -130,7 +134,7 @@ func joinElements[E ~string | ~[]byte](elems []E) []byte {
 	for _, e := range elems {
 		out = append(out, e...)
 	}
-	return out
+	return out, nil
 }
 
 func uvarintSize(n int) int {
@@ -148,11 +152,11 @@ func marshalEach[T any](vals []T, message func(T) (proto.Message, error)) ([]byt
 		if err != nil {
 			return nil, err
 		}
-		if elems[i], err = proto.Marshal(m); err != nil {
-			return nil, status.Internalf("element %d: %w", i, err)
+		if elems[i], err = Marshal(m); err != nil {
+			return nil, status.Errorf(status.CodeOf(err), "element %d: %w", i, err)
 		}
 	}
-	return joinElements(elems), nil
+	return joinElements(elems)
 }
 
 func unmarshalEach[M any, P interface {

@@ -64,6 +64,9 @@ func (w *writer) tensor(t *tensor.Tensor) (*pb.TensorProto, error) {
 	switch t.DType() {
 	case tensor.String:
 		vals := tensor.Values[string](t)
+		if err := takeTexts(vals); err != nil {
+			return nil, err
+		}
 		p.StringVal = make([][]byte, len(vals))
 		for i, s := range vals {
 			p.StringVal[i] = []byte(s)

@@ -1,6 +1,8 @@
 package kerneltest
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/weft-ml/weft/internal/opkit/guard"
@@ -29,4 +31,9 @@ func WantExhausted(t testing.TB, limit int64, op string, attrs opdef.Attrs, inpu
 	if _, err := TryWithin(limit, op, attrs, inputs...); status.CodeOf(err) != status.ResourceExhausted {
 		t.Errorf("%s: got %v, want RESOURCE_EXHAUSTED", op, err)
 	}
+}
+
+// SharedText returns a vector of n strings of a size that share their text.
+func SharedText(n, size int) tensor.Tensor {
+	return tensor.Vector(slices.Repeat([]string{strings.Repeat("x", size)}, n)...)
 }
