@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/weft-ml/weft/internal/sys/membudget"
 )
 
 // String returns the type, the shape and the first values of t, as in TensorFlow's errors.
@@ -22,14 +24,24 @@ func (t *Tensor) Summary(n int) string {
 		n = total
 	}
 	s := summarizer{shape: t.shape, limit: n, element: t.elementText()}
+	if t.dtype == String {
+		s.texts = Values[string](t)
+		size := int64(0)
+		for _, text := range s.texts[:n] {
+			size += int64(len(text))
+		}
+		if !membudget.Take(copies * size) {
+			s.limit = 0
+		}
+	}
 	if len(t.shape) == 0 {
 		if n > 0 {
-			s.out.WriteString(s.element(0))
+			s.write()
 		}
 	} else {
 		s.dim(0)
 	}
-	if total > n {
+	if total > s.next {
 		s.out.WriteString("...")
 	}
 	return s.out.String()
@@ -37,10 +49,30 @@ func (t *Tensor) Summary(n int) string {
 
 type summarizer struct {
 	out     strings.Builder
+	meter   membudget.Meter
 	shape   Shape
-	limit   int
-	next    int // position of the next element
+	limit   int      // end of the elements that are written
+	next    int      // position of the next element
+	texts   []string // the elements of a tensor of strings
 	element func(i int) string
+}
+
+// copies is the number of copies that are made of a summary, which mostly is a part of an error.
+// Without memory for them a summary ends early, as it may be made where nothing handles a panic.
+const copies = 8
+
+// write writes the next element. If there is no memory for it, the summary ends.
+func (s *summarizer) write() {
+	if s.next >= s.limit {
+		return
+	}
+	text := s.element(s.next)
+	if !s.meter.Take(copies * (len(text) + 1 + 2*len(s.shape))) {
+		s.limit = s.next
+		return
+	}
+	s.out.WriteString(text)
+	s.next++
 }
 
 func (s *summarizer) dim(d int) {
@@ -66,8 +98,7 @@ func (s *summarizer) row(d int) {
 		if i > 0 {
 			s.out.WriteByte(' ')
 		}
-		s.out.WriteString(s.element(s.next))
-		s.next++
+		s.write()
 	}
 }
 

@@ -2,8 +2,11 @@ package tensor
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weft-ml/weft/internal/sys/membudget"
 )
 
 func TestNew(t *testing.T) {
@@ -125,5 +128,18 @@ func TestSummary(t *testing.T) {
 	}
 	if got := (&Tensor{}).String(); got != "Tensor<uninitialized>" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A summary ends early if there is no memory for it.
+func TestSummaryMemory(t *testing.T) {
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(256 << 20)
+	x := Vector(slices.Repeat([]string{strings.Repeat("x", 1<<10)}, 1<<20)...)
+	if got := x.Summary(-1); got != "..." {
+		t.Errorf("a summary of 1 GiB has %d bytes", len(got))
+	}
+	if got := x.Summary(2); len(got) != 2<<10+len(" ...") {
+		t.Errorf("a summary of two elements has %d bytes", len(got))
 	}
 }
