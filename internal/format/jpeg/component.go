@@ -1,5 +1,7 @@
 package jpeg
 
+import "github.com/weft-ml/weft/internal/sys/membudget"
+
 // block holds quantized coefficients in the order of the file.
 type block [64]int16
 
@@ -25,7 +27,7 @@ func (s *samples) row(y int) []uint8 { return s.pix[y*s.stride:][:s.stride] }
 // down and up.
 func (s *samples) halved() samples {
 	out := samples{stride: s.stride / 2, height: (s.height + 1) / 2}
-	out.pix = make([]uint8, out.stride*out.height)
+	out.pix = membudget.Make[uint8](out.stride * out.height)
 	for y := range out.height {
 		top, bottom, to := s.row(2*y), s.row(min(2*y+1, s.height-1)), out.row(y)
 		for x := range to {
@@ -41,7 +43,7 @@ func separate(pix []uint8, height, width, channels int) []samples {
 	all := make([]samples, channels)
 	stride := (width + 15) &^ 15
 	for c := range all {
-		all[c] = samples{make([]uint8, stride*height), stride, height}
+		all[c] = samples{membudget.Make[uint8](stride * height), stride, height}
 	}
 	for y := range height {
 		from := pix[y*width*channels:][:width*channels]
@@ -70,7 +72,7 @@ func separate(pix []uint8, height, width, channels int) []samples {
 func (c *component) transform(s *samples, quantizer *[64]uint8) {
 	rows := (c.height + c.down - 1) / c.down * c.down
 	c.stride = (c.width + c.across - 1) / c.across * c.across
-	c.blocks = make([]block, c.stride*rows)
+	c.blocks = membudget.Make[block](c.stride * rows)
 	for y := range c.height {
 		row := c.blocks[y*c.stride:][:c.stride]
 		for x := range c.width {

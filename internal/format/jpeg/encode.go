@@ -3,7 +3,11 @@
 // chrominance at full resolution, optimized Huffman codes and progressive files.
 package jpeg
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/weft-ml/weft/internal/sys/membudget"
+)
 
 // Options configure [Encode].
 type Options struct {
@@ -69,7 +73,9 @@ func Encode(pix []uint8, height, width, channels int, o Options) string {
 	for _, s := range scans(components, o.Progressive) {
 		out = s.append(out, o.Optimize || o.Progressive)
 	}
-	return string(append(out, 0xff, endOfImage))
+	out = append(out, 0xff, endOfImage)
+	membudget.MustTake(int64(len(out)))
+	return string(out)
 }
 
 // scaled returns the quantizers for a quality.

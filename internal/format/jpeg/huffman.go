@@ -1,5 +1,7 @@
 package jpeg
 
+import "github.com/weft-ml/weft/internal/sys/membudget"
+
 // huffman is a prefix code in the form of the file: the number of codes of 1 to 16 bits, and the
 // symbols in order of the lengths of their codes.
 type huffman struct {
@@ -119,9 +121,9 @@ func (w *bitWriter) write(bits uint32, n uint) {
 	for w.n >= 8 {
 		w.n -= 8
 		b := byte(w.bits >> w.n)
-		w.out = append(w.out, b)
+		w.out = membudget.Append(w.out, b)
 		if b == 0xff {
-			w.out = append(w.out, 0) // distinguishes the byte from a marker
+			w.out = membudget.Append(w.out, 0) // distinguishes the byte from a marker
 		}
 	}
 }

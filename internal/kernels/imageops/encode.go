@@ -1,7 +1,6 @@
 package imageops
 
 import (
-	"bytes"
 	"compress/zlib"
 	"encoding/binary"
 	"hash/crc32"
@@ -76,7 +75,12 @@ func newEncodePNG(c *kernel.Construction) (kernel.Kernel, error) {
 
 // encodePNG encodes an image with samples of bytesPer bytes, one or two.
 func encodePNG(pix []byte, height, width, channels, bytesPer, level int) (string, error) {
-	var data bytes.Buffer
+	head := binary.BigEndian.AppendUint32(nil, uint32(width))
+	head = binary.BigEndian.AppendUint32(head, uint32(height))
+	head = append(head, byte(8*bytesPer), []byte{0, 0, 4, 2, 6}[channels], 0, 0, 0)
+	data := counted(appendChunk([]byte("\x89PNG\r\n\x1a\n"), "IHDR", head))
+	start := len(data)
+	data = append(data, 0, 0, 0, 0, 'I', 'D', 'A', 'T') // the length is set below
 	z, err := zlib.NewWriterLevel(&data, level)
 	if err != nil {
 		return "", err
@@ -92,13 +96,22 @@ func encodePNG(pix []byte, height, width, channels, bytesPer, level int) (string
 		above, row = row, above
 	}
 	z.Close()
-	head := binary.BigEndian.AppendUint32(nil, uint32(width))
-	head = binary.BigEndian.AppendUint32(head, uint32(height))
-	head = append(head, byte(8*bytesPer), []byte{0, 0, 4, 2, 6}[channels], 0, 0, 0)
-	out := []byte("\x89PNG\r\n\x1a\n")
-	out = appendChunk(out, "IHDR", head)
-	out = appendChunk(out, "IDAT", data.Bytes())
-	return string(appendChunk(out, "IEND", nil)), nil
+	const header = 8 // of a chunk: length and name
+	binary.BigEndian.PutUint32(data[start:], uint32(len(data)-start-header))
+	data = binary.BigEndian.AppendUint32(data, crc32.ChecksumIEEE(data[start+4:]))
+	data = appendChunk(data, "IEND", nil)
+	membudget.MustTake(int64(len(data)))
+	return string(data), nil
+}
+
+// counted is memory that a writer appends to. It panics with a *membudget.Exceeded if there is no
+// memory to grow.
+type counted []byte
+
+// Write implements io.Writer.
+func (c *counted) Write(p []byte) (int, error) {
+	*c = membudget.AppendAll(*c, p...)
+	return len(p), nil
 }
 
 // pngFilter computes the filtered lines of a PNG file: the differences of a row from a prediction.

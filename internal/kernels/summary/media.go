@@ -71,6 +71,12 @@ func newImage(c *kernel.Construction) (kernel.Kernel, error) {
 }
 
 func imageValues(tag string, t *tensor.Tensor, most int, bad []byte) ([]summary.Value, error) {
+	if t.Rank() > 0 && t.Dim(0) > 0 {
+		// The pixels, which the encoder may hold in another form, and a file that is as long, whose
+		// memory grows.
+		const perPixel = 5
+		membudget.MustTake(int64(perPixel * min(t.Dim(0), most) * (t.NumElements() / t.Dim(0))))
+	}
 	images, err := summary.Images(t, most, bad)
 	if err != nil {
 		return nil, err
