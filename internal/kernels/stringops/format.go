@@ -3,6 +3,7 @@ package stringops
 import (
 	"strings"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -42,10 +43,12 @@ func newFormatKernel(c *kernel.Construction) (kernel.Kernel, error) {
 	}
 	ends := c.Attrs.Int("summarize")
 	return kernel.Func(func(ctx *kernel.Context) error {
-		p := printer{ends: ends}
+		p := printer{ends: ends, ctx: ctx}
 		p.b.WriteString(parts[0])
 		for i := range ctx.NumInputs() {
-			p.print(ctx.Input(i))
+			if p.print(ctx.Input(i)); p.err != nil {
+				return p.err
+			}
 			p.b.WriteString(parts[i+1])
 		}
 		ctx.SetOutput(0, tensor.Scalar(p.b.String()))
@@ -55,8 +58,11 @@ func newFormatKernel(c *kernel.Construction) (kernel.Kernel, error) {
 
 // printer formats tensors as NumPy does.
 type printer struct {
-	b    strings.Builder
-	ends int // elements printed at either end of a dimension; negative for all
+	b     strings.Builder
+	meter membudget.Meter
+	ctx   *kernel.Context
+	err   error // of a step that has ended
+	ends  int   // elements printed at either end of a dimension; negative for all
 
 	t tensor.Tensor // the tensor being printed, as a vector
 	s tensor.Shape  // its shape
@@ -84,13 +90,14 @@ func (p *printer) dim(d, at int) {
 		p.element(at)
 		return
 	}
+	p.meter.MustTake(grownText * len("[]"))
 	p.b.WriteByte('[')
 	n, each := int(p.s[d]), int(p.s[d+1:].NumElements())
 	ends := p.ends
 	if ends < 0 || ends > p.t.NumElements() {
 		ends = p.t.NumElements()
 	}
-	for i := range min(ends, n) {
+	for i := 0; i < min(ends, n) && p.err == nil; i++ {
 		if i > 0 {
 			p.gap(d)
 		}
@@ -100,15 +107,19 @@ func (p *printer) dim(d, at int) {
 		p.gap(d)
 		p.b.WriteString("...")
 	}
-	for i := max(ends, n-ends); i < n; i++ {
+	for i := max(ends, n-ends); i < n && p.err == nil; i++ {
 		p.gap(d)
 		p.dim(d+1, at+i*each)
 	}
 	p.b.WriteByte(']')
 }
 
+// grownText is the memory for each byte of a text that grows, and is moved to larger memory.
+const grownText = 3
+
 // gap prints the separator between two items of dimension d.
 func (p *printer) gap(d int) {
+	p.meter.MustTake(grownText * (len(p.s) + 1))
 	if d == len(p.s)-1 {
 		p.b.WriteByte(' ')
 		return
@@ -118,10 +129,18 @@ func (p *printer) gap(d int) {
 }
 
 func (p *printer) element(at int) {
+	const checkEvery = 1 << 12
+	if at%checkEvery == 0 {
+		p.err = p.ctx.Context().Err()
+	}
 	if p.t.DType() == tensor.String {
-		p.b.WriteString(`"` + tensor.Escape(tensor.Values[string](&p.t)[at], true) + `"`)
+		text := tensor.Values[string](&p.t)[at]
+		p.meter.MustTake(grownText * len(text))
+		p.b.WriteString(`"` + tensor.Escape(text, true) + `"`)
 		return
 	}
 	one := p.t.Rows(at, at+1)
-	p.b.WriteString(one.Summary(1))
+	text := one.Summary(1)
+	p.meter.MustTake(grownText * (len(text) + 1))
+	p.b.WriteString(text)
 }

@@ -26,3 +26,30 @@ func TestMemoryOfReplacements(t *testing.T) {
 		t.Errorf("a short replacement: %v", err)
 	}
 }
+
+// The text that strings share is in the result once for each of them.
+func TestMemoryOfFormat(t *testing.T) {
+	kerneltest.WantExhausted(t, 256<<20, "StringFormat",
+		opdef.Attrs{"T": []tensor.DType{tensor.String}, "summarize": int64(-1)}, kerneltest.SharedText(1<<20, 1<<10))
+}
+
+// A character takes one byte in UTF-8 and four in UTF-32.
+func TestMemoryOfTranscoding(t *testing.T) {
+	attrs := opdef.Attrs{"input_encoding": "UTF-8", "output_encoding": "UTF-32-BE"}
+	kerneltest.WantExhausted(t, 256<<20, "UnicodeTranscode", attrs, tensor.Vector(strings.Repeat("a", 64<<20)))
+	got, err := kerneltest.TryWithin(256<<20, "UnicodeTranscode", attrs, tensor.Vector("aä"))
+	if err != nil || tensor.Values[string](&got[0])[0] != "\x00\x00\x00a\x00\x00\x00\xe4" {
+		t.Errorf("a short text: %v", err)
+	}
+	chars, err := tensor.Zeros(tensor.Int32, tensor.Shape{64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kerneltest.WantExhausted(t, 512<<20, "UnicodeEncode", opdef.Attrs{"output_encoding": "UTF-32-BE", "Tsplits": tensor.Int64},
+		chars, tensor.Vector[int64](0, 64<<20))
+}
+
+// Formatting ends when its step ends.
+func TestFormatEndsWithStep(t *testing.T) {
+	kerneltest.WantCancelled(t, "StringFormat", opdef.Attrs{"T": []tensor.DType{tensor.Int32}}, tensor.Vector[int32](1, 2))
+}

@@ -138,7 +138,10 @@ func newTranscode(c *kernel.Construction) (kernel.Kernel, error) {
 		t := t // a copy for this call
 		return eachString(ctx, func(s string) (string, error) {
 			out := membudget.MakeCap[byte](len(s))
-			err := t.each(s, func(r rune, _ int) { out = put(out, r) })
+			err := t.each(s, func(r rune, _ int) { out = put(withRoom(out), r) })
+			if len(out) >= largeReplaced {
+				membudget.MustTake(int64(len(out)))
+			}
 			return string(out), err
 		})
 	}), nil
@@ -189,6 +192,7 @@ func newEncode(c *kernel.Construction) (kernel.Kernel, error) {
 			return err
 		}
 		texts := membudget.Make[string](len(splits) - 1)
+		var meter membudget.Meter
 		for i := range texts {
 			var b []byte
 			for _, c := range chars[splits[i]:splits[i+1]] {
@@ -201,13 +205,23 @@ func newEncode(c *kernel.Construction) (kernel.Kernel, error) {
 					}
 					c = r.replacement
 				}
-				b = put(b, c)
+				b = put(withRoom(b), c)
 			}
+			meter.MustTake(len(b))
 			texts[i] = string(b)
 		}
 		ctx.SetOutput(0, tensor.Vector(texts...))
 		return nil
 	}), nil
+}
+
+// withRoom returns b with room for one more character. It panics with a *membudget.Exceeded if there
+// is no memory for it.
+func withRoom(b []byte) []byte {
+	if cap(b)-len(b) >= utf8.UTFMax {
+		return b
+	}
+	return append(membudget.MakeCap[byte](2*cap(b)+utf8.UTFMax), b...)
 }
 
 // checkRows checks the row splits of a ragged matrix of n values.
