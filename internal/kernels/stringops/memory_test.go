@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/test/kerneltest"
 	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -52,4 +53,37 @@ func TestMemoryOfTranscoding(t *testing.T) {
 // Formatting ends when its step ends.
 func TestFormatEndsWithStep(t *testing.T) {
 	kerneltest.WantCancelled(t, "StringFormat", opdef.Attrs{"T": []tensor.DType{tensor.Int32}}, tensor.Vector[int32](1, 2))
+}
+
+// A pattern of a few bytes may be a large program.
+func TestMemoryOfPatterns(t *testing.T) {
+	repeated := strings.Repeat("a{1000}", 50)
+	kerneltest.WantExhausted(t, 8<<20, "RegexFullMatch", nil, tensor.Vector("a"), tensor.Scalar(repeated))
+	_, err := kerneltest.Try("RegexFullMatch", nil, tensor.Vector("a"), tensor.Scalar(strings.Repeat(repeated, 4)))
+	if status.CodeOf(err) != status.InvalidArgument || !strings.Contains(err.Error(), "pattern too large") {
+		t.Errorf("a program of 200,000 instructions: %v", err)
+	}
+}
+
+// A search ends when its step ends.
+func TestSearchEndsWithStep(t *testing.T) {
+	long := tensor.Vector(strings.Repeat("a", 1<<20))
+	kerneltest.WantCancelled(t, "RegexFullMatch", nil, long, tensor.Scalar("(a?){500}b"))
+	kerneltest.WantCancelled(t, "RegexReplace", opdef.Attrs{"replace_global": false}, long, tensor.Scalar("(a?){500}b"), tensor.Scalar(""))
+	kerneltest.WantCancelled(t, "RegexReplace", opdef.Attrs{"replace_global": true}, long, tensor.Scalar("a*b|a"), tensor.Scalar(""))
+}
+
+// The ways of searching long and short strings find the same.
+func TestSearchOfLongStrings(t *testing.T) {
+	long := strings.Repeat("aé", 1<<20)
+	for text, want := range map[string]bool{"(aé)*": true, "a.*é": true, "(aé)*b": false, "(?s).{0,900}": false} {
+		got, err := kerneltest.Try("RegexFullMatch", nil, tensor.Vector(long), tensor.Scalar(text))
+		if err != nil || tensor.Values[bool](&got[0])[0] != want {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	got, err := kerneltest.Try("RegexReplace", opdef.Attrs{"replace_global": false}, tensor.Vector(long+"xy"), tensor.Scalar("x(.)"), tensor.Scalar(`\1`))
+	if err != nil || tensor.Values[string](&got[0])[0] != long+"y" {
+		t.Errorf("the first match: %v", err)
+	}
 }

@@ -2,7 +2,6 @@ package stringops
 
 import (
 	"errors"
-	"regexp"
 	"regexp/syntax"
 	"sync/atomic"
 	"unicode/utf8"
@@ -44,20 +43,11 @@ var reErrors = map[syntax.ErrorCode]string{
 	syntax.ErrUnexpectedParen: "unexpected )", syntax.ErrLarge: "pattern too large - compile failed",
 }
 
-// compile compiles a pattern embedded between before and after.
-func compile(before, pattern, after string) (*regexp.Regexp, error) {
-	_, err := syntax.Parse(pattern, syntax.Perl)
-	if e, ok := errors.AsType[*syntax.Error](err); ok {
-		return nil, status.InvalidArgumentf("Invalid pattern: %s, error: %s", pattern, errorText(e))
+func errorText(err error) string {
+	e, ok := errors.AsType[*syntax.Error](err)
+	if !ok {
+		return err.Error()
 	}
-	re, err := regexp.Compile(before + pattern + after)
-	if err != nil {
-		return nil, status.InvalidArgumentf("Invalid pattern: %s, error: %w", pattern, err)
-	}
-	return re, nil
-}
-
-func errorText(e *syntax.Error) string {
 	text, ok := reErrors[e.Code]
 	if !ok {
 		return e.Error()
@@ -69,33 +59,33 @@ func errorText(e *syntax.Error) string {
 }
 
 // fullMatch compiles a pattern that must match the whole string.
-func fullMatch(pattern string) (*regexp.Regexp, error) { return compile(`\A(?:`, pattern, `)\z`) }
+func fullMatch(text string) (*pattern, error) { return compile(`\A(?:`, text, `)\z`) }
 
 // patternCache caches the last compiled pattern, because the pattern input rarely changes between
 // steps.
 type patternCache struct {
-	compile func(string) (*regexp.Regexp, error)
+	compile func(string) (*pattern, error)
 	last    atomic.Pointer[compiled]
 }
 
 type compiled struct {
-	pattern string
-	re      *regexp.Regexp
+	text string
+	re   *pattern
 }
 
 // input compiles the pattern that is input i.
-func (r *patternCache) input(ctx *kernel.Context, i int) (*regexp.Regexp, error) {
+func (r *patternCache) input(ctx *kernel.Context, i int) (*pattern, error) {
 	t := ctx.Input(i)
 	if t.Rank() != 0 {
 		return nil, status.InvalidArgumentf("Pattern must be scalar, but received %v", t.Shape())
 	}
-	pattern := tensor.Value[string](t)
-	if c := r.last.Load(); c != nil && c.pattern == pattern {
+	text := tensor.Value[string](t)
+	if c := r.last.Load(); c != nil && c.text == text {
 		return c.re, nil
 	}
-	re, err := r.compile(pattern)
+	re, err := r.compile(text)
 	if err == nil {
-		r.last.Store(&compiled{pattern, re})
+		r.last.Store(&compiled{text, re})
 	}
 	return re, err
 }
@@ -119,9 +109,12 @@ func newStaticFullMatch(c *kernel.Construction) (kernel.Kernel, error) {
 	return kernel.Func(func(ctx *kernel.Context) error { return matchEach(ctx, re) }), nil
 }
 
-func matchEach(ctx *kernel.Context, re *regexp.Regexp) error {
+func matchEach(ctx *kernel.Context, re *pattern) error {
 	return eachString(ctx, func(s string) (bool, error) {
 		// no expression matches invalid UTF-8
-		return utf8.ValidString(s) && re.MatchString(s), nil
+		if !utf8.ValidString(s) {
+			return false, nil
+		}
+		return re.match(ctx.Context(), s)
 	})
 }

@@ -1,7 +1,6 @@
 package stringops
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -33,7 +32,7 @@ func init() {
 }
 
 // partialMatch compiles a pattern that may match any part of a string.
-func partialMatch(pattern string) (*regexp.Regexp, error) { return compile("", pattern, "") }
+func partialMatch(text string) (*pattern, error) { return compile("", text, "") }
 
 func newReplace(c *kernel.Construction) (kernel.Kernel, error) {
 	global := c.Attrs.Bool("replace_global")
@@ -59,7 +58,7 @@ func newStaticReplace(c *kernel.Construction) (kernel.Kernel, error) {
 	return kernel.Func(func(ctx *kernel.Context) error { return replaceEach(ctx, re, rewrite, global) }), nil
 }
 
-func replaceEach(ctx *kernel.Context, re *regexp.Regexp, rewrite string, global bool) error {
+func replaceEach(ctx *kernel.Context, re *pattern, rewrite string, global bool) error {
 	template, group, whole := goTemplate(rewrite)
 	if group > re.NumSubexp() || !whole && !global {
 		return ctx.PassInput(0, 0)
@@ -67,12 +66,14 @@ func replaceEach(ctx *kernel.Context, re *regexp.Regexp, rewrite string, global 
 	references := strings.Count(template, "${")
 	return eachString(ctx, func(s string) (string, error) {
 		if global {
-			takeReplaced(re, s, len(template), references)
+			if err := takeReplaced(ctx, re, s, len(template), references); err != nil {
+				return "", err
+			}
 			return re.ReplaceAllString(s, template), nil
 		}
-		at := re.FindStringSubmatchIndex(s)
-		if at == nil {
-			return s, nil
+		at, err := re.find(ctx.Context(), s)
+		if at == nil || err != nil {
+			return s, err
 		}
 		if n := len(template) + references*(at[1]-at[0]); n >= largeReplaced {
 			membudget.MustTake(2 * int64(n))
@@ -87,18 +88,19 @@ const largeReplaced = 64 << 10
 
 // takeReplaced asks for the memory of the matches in s with a replacement each, if it may be large.
 // The replacement is a template of n bytes with references to groups. It panics with a
-// *membudget.Exceeded if there is no memory.
-func takeReplaced(re *regexp.Regexp, s string, n, references int) {
-	if (len(s)+1)*n+len(s)*references < largeReplaced {
-		return
+// *membudget.Exceeded if there is no memory. If finding the matches may take long, takeReplaced
+// returns an error when the step ends.
+func takeReplaced(ctx *kernel.Context, re *pattern, s string, n, references int) error {
+	if (len(s)+1)*n+len(s)*references < largeReplaced && !re.isSlow(s) {
+		return ctx.Context().Err()
 	}
 	matches, matched := 0, 0
-	re.ReplaceAllStringFunc(s, func(match string) string {
+	err := re.walk(ctx.Context(), s, func(match string) {
 		matches++
 		matched += len(match)
-		return ""
 	})
 	membudget.MustTake(2 * (int64(matches)*int64(n) + int64(matched)*int64(references)))
+	return err
 }
 
 // goTemplate converts an RE2 replacement, which refers to groups by backslash and number, to the
