@@ -76,10 +76,9 @@ func newBinomial[T tensor.Elem](o newOrigin, as result[T]) kernel.New {
 				return err
 			}
 			z, round := tensor.Values[T](out), rounding(counts.DType())
-			eachSample(len(n), perParam, func(param, out, sample int) {
+			return eachSample(ctx.Context(), len(n), perParam, func(param, out, sample int) {
 				z[out] = as.of(binomial(g, sample, n[param], p[param], round))
 			})
-			return nil
 		}), nil
 	}
 }

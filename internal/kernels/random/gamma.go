@@ -57,10 +57,9 @@ func newGamma[T tensor.Elem](o newOrigin, as result[T]) kernel.New {
 				return err
 			}
 			alphas, z := numbers(alpha), tensor.Values[T](out)
-			eachSample(len(alphas), perParam, func(param, out, sample int) {
+			return eachSample(ctx.Context(), len(alphas), perParam, func(param, out, sample int) {
 				z[out] = as.of(gamma(at(g, sample, perSample), alphas[param]))
 			})
-			return nil
 		}), nil
 	}
 }

@@ -95,6 +95,10 @@ func newIndexShuffle(c *kernel.Construction) (kernel.Kernel, error) {
 		at, seeds, limits, z := intarg.Values(index), intarg.Values(seed), intarg.Values(limit), membudget.Make[int64](n)
 		signed := index.DType() != tensor.Uint64
 		for i := range z {
+			const checkEvery = 1 << 12
+			if i%checkEvery == 0 && ctx.Context().Err() != nil {
+				return ctx.Context().Err()
+			}
 			x, m, key := at[i%len(at)], limits[i%len(limits)], seeds[i%(len(seeds)/3)*3:]
 			switch {
 			case signed && x < 0:

@@ -36,3 +36,12 @@ func TestMemoryOfMaps(t *testing.T) {
 	kerneltest.WantExhausted(t, 128<<20, "Skipgram",
 		opdef.Attrs{"filename": file, "batch_size": int64(1), "min_count": int64(1), "window_size": int64(1)})
 }
+
+// Operations whose time does not follow from the sizes of their inputs end with their step.
+func TestEndWithStep(t *testing.T) {
+	kerneltest.WantCancelled(t, "RandomPoissonV2", opdef.Attrs{"S": tensor.Int32, "R": tensor.Float64, "dtype": tensor.Int32},
+		tensor.Vector[int32](1<<10), tensor.Scalar(1e300))
+	seeds := tensor.Vector[int64](1, 2, 3)
+	kerneltest.WantCancelled(t, "RandomIndexShuffle", opdef.Attrs{"dtype": tensor.Int64, "Tseed": tensor.Int64, "rounds": int64(1024)},
+		tensor.Scalar[int64](1), seeds, tensor.Scalar[int64](1<<62))
+}

@@ -1,6 +1,7 @@
 package random
 
 import (
+	"context"
 	"math"
 
 	"github.com/weft-ml/weft/internal/numeric/philox"
@@ -80,11 +81,11 @@ func (k *negTrain) Compute(ctx *kernel.Context) error {
 			return err
 		}
 	}
-	k.train(values[0], values[1], tensor.Values[int32](examples), tensor.Values[int32](labels), tensor.Value[float32](rate))
-	return nil
+	return k.train(ctx.Context(), values[0], values[1], tensor.Values[int32](examples), tensor.Values[int32](labels), tensor.Value[float32](rate))
 }
 
-func (k *negTrain) train(in, out *tensor.Tensor, examples, labels []int32, rate float32) {
+// train trains until it is done or ctx ends.
+func (k *negTrain) train(ctx context.Context, in, out *tensor.Tensor, examples, labels []int32, rate float32) error {
 	dims := in.Dim(1)
 	row := func(t *tensor.Tensor, i int32) []float32 { return tensor.Values[float32](t)[int(i)*dims:][:dims] }
 	// two words for each sample, and more for those that a draw skips
@@ -109,7 +110,11 @@ func (k *negTrain) train(in, out *tensor.Tensor, examples, labels []int32, rate 
 		v := row(in, example)
 		clear(sum)
 		step(v, row(out, labels[i]), true)
-		for range k.samples {
+		for n := range k.samples {
+			const checkEvery = 1 << 10
+			if n%checkEvery == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if word := int32(k.table.draw(random)); word != labels[i] { //nolint:gosec // an index
 				step(v, row(out, word), false)
 			}
@@ -118,4 +123,5 @@ func (k *negTrain) train(in, out *tensor.Tensor, examples, labels []int32, rate 
 			v[j] += g
 		}
 	}
+	return nil
 }

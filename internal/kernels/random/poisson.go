@@ -53,14 +53,13 @@ func newPoisson[T tensor.Elem](o newOrigin, as result[T]) kernel.New {
 				return err
 			}
 			rates, z := numbers(rate), tensor.Values[T](out)
-			eachSample(len(rates), perParam, func(param, out, sample int) {
+			return eachSample(ctx.Context(), len(rates), perParam, func(param, out, sample int) {
 				if r := rates[param]; math.IsInf(r, 1) {
 					z[out] = as.infinity
 				} else {
 					z[out] = as.of(poisson(at(g, sample, perSample), r, as.largest))
 				}
 			})
-			return nil
 		}), nil
 	}
 }

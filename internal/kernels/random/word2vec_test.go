@@ -1,6 +1,8 @@
 package random
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -136,5 +138,30 @@ func TestNegTrain(t *testing.T) {
 			}
 			got.Release()
 		}
+	}
+}
+
+// Training with many negative samples ends with its step.
+func TestNegTrainEndsWithStep(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	in, out := kernel.NewVariable(), kernel.NewVariable()
+	for _, v := range []*kernel.Variable{in, out} {
+		m, err := tensor.Zeros(tensor.Float32, tensor.Shape{1, 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Store(m)
+	}
+	env := kerneltest.NewEnv()
+	env.Step.Context = ctx
+	node, err := env.Make("NegTrain", opdef.Attrs{"vocab_count": []int64{1}, "num_negative_samples": int64(1) << 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	word := kernel.Value{Tensor: tensor.Vector[int32](0)}
+	_, err = node.RunValues(kernel.Value{Ref: in}, kernel.Value{Ref: out}, word, word, kernel.Value{Tensor: tensor.Scalar[float32](0.5)})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("in a cancelled step: %v", err)
 	}
 }
