@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -216,7 +217,11 @@ func (o *sdca) Compute(ctx *kernel.Context) error {
 	}
 	state := tensor.Values[float32](out)
 	copy(state, tensor.Values[float32](before))
-	for _, i := range o.order(b, state) {
+	order, err := o.order(ctx.Context(), b, state)
+	if err != nil {
+		return err
+	}
+	for _, i := range order {
 		label, err := o.loss.labels(b.labels[i])
 		if err != nil {
 			return err
@@ -288,10 +293,11 @@ func (b *batch) move(i int, by float64) {
 }
 
 // order returns the order of training. In adaptive mode some examples appear several times and
-// others not at all.
-func (o *sdca) order(b *batch, state []float32) []int {
+// others not at all. Then the time grows with the square of their number, and order returns an error
+// when ctx ends.
+func (o *sdca) order(ctx context.Context, b *batch, state []float32) ([]int, error) {
 	if !o.adaptive {
-		return rand.Perm(len(b.weights))
+		return rand.Perm(len(b.weights)), nil
 	}
 	// The probability of an example grows with the distance of its dual variable from the optimum.
 	// It is divided by ten each time the example is picked (Csiba and others, "Stochastic Dual
@@ -300,7 +306,7 @@ func (o *sdca) order(b *batch, state []float32) []int {
 	for i := range odds {
 		label, err := o.loss.labels(b.labels[i])
 		if err != nil {
-			return []int{i} // for which the step returns the error
+			return []int{i}, nil // for which the step returns the error
 		}
 		_, wx := o.predict(b, i)
 		residual := float64(state[4*i]) + o.loss.slope(float64(label), wx, 1)
@@ -308,6 +314,9 @@ func (o *sdca) order(b *batch, state []float32) []int {
 	}
 	picked, order := membudget.Make[int](len(odds)), membudget.MakeCap[int](len(odds))
 	for retries := 0; len(order) < len(odds) && retries < len(odds); {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		i := pick(odds)
 		if rand.Float64() > math.Pow(0.1, float64(picked[i])) {
 			retries++
@@ -331,7 +340,7 @@ func (o *sdca) order(b *batch, state []float32) []int {
 		}
 		return 0
 	})
-	return append(order, unseen[:min(len(unseen), len(odds)-len(order))]...)
+	return append(order, unseen[:min(len(unseen), len(odds)-len(order))]...), nil
 }
 
 // pick draws an index with probability proportional to odds.
