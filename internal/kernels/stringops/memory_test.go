@@ -87,3 +87,11 @@ func TestSearchOfLongStrings(t *testing.T) {
 		t.Errorf("the first match: %v", err)
 	}
 }
+
+// N-grams of many empty parts end with their step.
+func TestNGramsEndWithStep(t *testing.T) {
+	kerneltest.WantCancelled(t, "StringNGrams", opdef.Attrs{
+		"separator": "", "left_pad": "", "right_pad": "", "ngram_widths": []int64{16000}, "pad_width": int64(-1),
+		"preserve_short_sequences": false, "Tsplits": tensor.Int64,
+	}, tensor.Vector(""), tensor.Vector[int64](0, 1))
+}

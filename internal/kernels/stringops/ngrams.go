@@ -73,7 +73,7 @@ func (g *ngrams) Compute(ctx *kernel.Context) error {
 	var out []string
 	for i := 1; i < len(splits); i++ {
 		var err error
-		if out, err = g.row(out, data[splits[i-1]:splits[i]]); err != nil {
+		if out, err = g.row(ctx, out, data[splits[i-1]:splits[i]]); err != nil {
 			return err
 		}
 		ends[i] = int64(len(out))
@@ -122,8 +122,9 @@ func (g *ngrams) pad(width int64) int64 {
 	return min(g.padding, width-1)
 }
 
-// row appends the n-grams of a row.
-func (g *ngrams) row(out, row []string) ([]string, error) {
+// row appends the n-grams of a row. The parts of many n-grams may be empty, so that they take time
+// and no memory.
+func (g *ngrams) row(ctx *kernel.Context, out, row []string) ([]string, error) {
 	before := len(out)
 	var meter membudget.Meter
 	for _, width := range g.widths {
@@ -136,6 +137,9 @@ func (g *ngrams) row(out, row []string) ([]string, error) {
 			return nil, status.ResourceExhaustedf("%d n-grams of width %d are too many for one row", n, width)
 		}
 		for i := range n {
+			if ctx.Context().Err() != nil {
+				return nil, ctx.Context().Err()
+			}
 			out = membudget.Append(out, g.gram(&meter, row, i, n, width))
 		}
 	}
