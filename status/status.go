@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -79,9 +80,33 @@ func (e *Error) Unwrap() error { return e.cause }
 // New returns an error with the given code and message.
 func New(code Code, message string) *Error { return &Error{Code: code, Message: message} }
 
-// Errorf returns an error with the given code. A %w verb keeps its argument as the cause.
+// maxQuoted bounds the text of an argument in an error, in bytes. An error that quotes a large string
+// as a whole is copied several times on its way to a client.
+const maxQuoted = 64 << 10
+
+// shortened returns args with long texts cut.
+func shortened(args []any) []any {
+	for i, arg := range args {
+		switch text := arg.(type) {
+		case string:
+			if len(text) > maxQuoted {
+				args = slices.Clone(args)
+				args[i] = text[:maxQuoted] + "..."
+			}
+		case []byte:
+			if len(text) > maxQuoted {
+				args = slices.Clone(args)
+				args[i] = append(slices.Clone(text[:maxQuoted]), "..."...)
+			}
+		}
+	}
+	return args
+}
+
+// Errorf returns an error with the given code. A %w verb keeps its argument as the cause. An argument
+// that is a string of more than 64 KiB is cut.
 func Errorf(code Code, format string, args ...any) *Error {
-	err := fmt.Errorf(format, args...)
+	err := fmt.Errorf(format, shortened(args)...)
 	return &Error{Code: code, Message: err.Error(), cause: errors.Unwrap(err)}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,5 +124,18 @@ func TestAtNode(t *testing.T) {
 	}
 	if plain := status.AtNode(errors.New("x"), "n"); status.CodeOf(plain) != status.Unknown || plain.Error() != "x\n\t [[{{node n}}]]" {
 		t.Errorf("got %v", plain)
+	}
+}
+
+// Texts that are long are cut, and the arguments of the caller stay as they are.
+func TestLongArguments(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	args := []any{long, []byte(long), 7}
+	got := status.Errorf(status.InvalidArgument, "%s, %s and %d", args...).Message
+	if want := strings.Repeat("x", 64<<10) + "..."; got != want+", "+want+" and 7" {
+		t.Errorf("the error has %d bytes", len(got))
+	}
+	if args[0] != long {
+		t.Error("an argument was changed")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -47,15 +48,20 @@ func init() {
 	})
 }
 
+// mostQuoted is the number of bytes of a malformed message that an error shows.
+const mostQuoted = 48 << 10
+
 func parseTensor(ctx *kernel.Context, want tensor.DType) error {
 	in := ctx.Input(0)
 	if in.Rank() != 0 {
 		return status.InvalidArgumentf("Expected `serialized` to be a scalar, got shape: %v", in.Shape())
 	}
-	text := []byte(tensor.Value[string](in))
+	value := tensor.Value[string](in)
+	membudget.MustTake(int64(len(value)))
+	text := []byte(value)
 	var p pb.TensorProto
 	if protomem.Unmarshal(text, &p) != nil {
-		return status.InvalidArgumentf("Could not parse `serialized` as TensorProto, base64: %s", base64.StdEncoding.EncodeToString(text))
+		return status.InvalidArgumentf("Could not parse `serialized` as TensorProto, base64: %s", base64.StdEncoding.EncodeToString(text[:min(len(text), mostQuoted)]))
 	}
 	t, err := pbconv.TensorFromProto(&p)
 	if err != nil {

@@ -29,11 +29,15 @@ func init() {
 
 // templateParts returns the text between the placeholders.
 func templateParts(attrs opdef.Attrs, inputs int) ([]string, error) {
-	parts := strings.Split(attrs.String("template"), attrs.String("placeholder"))
-	if len(parts)-1 != inputs {
-		return nil, status.InvalidArgumentf("num placeholders in template and num inputs must match: %d vs. %d", len(parts)-1, inputs)
+	template, placeholder := attrs.String("template"), attrs.String("placeholder")
+	n := strings.Count(template, placeholder)
+	if placeholder == "" { // Split does not count the ends
+		n -= 2
 	}
-	return parts, nil
+	if n != inputs { // before the parts take memory
+		return nil, status.InvalidArgumentf("num placeholders in template and num inputs must match: %d vs. %d", n, inputs)
+	}
+	return strings.Split(template, placeholder), nil
 }
 
 func newFormatKernel(c *kernel.Construction) (kernel.Kernel, error) {
