@@ -80,8 +80,8 @@ func (e *Error) Unwrap() error { return e.cause }
 // New returns an error with the given code and message.
 func New(code Code, message string) *Error { return &Error{Code: code, Message: message} }
 
-// maxQuoted bounds the text of an argument in an error, in bytes. An error that quotes a large string
-// as a whole is copied several times on its way to a client.
+// maxQuoted bounds the text of an argument in an error, in bytes. An error that quotes a large
+// string as a whole is copied several times on its way to a client.
 const maxQuoted = 64 << 10
 
 // shortened returns args with long texts cut.
@@ -103,8 +103,8 @@ func shortened(args []any) []any {
 	return args
 }
 
-// Errorf returns an error with the given code. A %w verb keeps its argument as the cause. An argument
-// that is a string of more than 64 KiB is cut.
+// Errorf returns an error with the given code. A %w verb keeps its argument as the cause. An
+// argument that is a string of more than 64 KiB is cut.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, shortened(args)...)
 	return &Error{Code: code, Message: err.Error(), cause: errors.Unwrap(err)}

@@ -25,8 +25,8 @@ const sampleCost = 150
 
 // eachSample calls draw for every sample: perParam samples of each of params distributions. param
 // is the index of the distribution, out the position of the sample in the output, and sample the
-// index that determines its position in the stream. A sample that its type cannot represent is drawn
-// thousands of times, so eachSample returns an error when ctx ends.
+// index that determines its position in the stream. A sample that its type cannot represent is
+// drawn thousands of times, so eachSample returns an error when ctx ends.
 func eachSample(ctx context.Context, params, perParam int, draw func(param, out, sample int)) error {
 	return parallel.Each(ctx, params*perParam, 50_000/sampleCost, func(i int) error {
 		param := i / perParam

@@ -293,8 +293,8 @@ func (b *batch) move(i int, by float64) {
 }
 
 // order returns the order of training. In adaptive mode some examples appear several times and
-// others not at all. Then the time grows with the square of their number, and order returns an error
-// when ctx ends.
+// others not at all. Then the time grows with the square of their number, and order returns an
+// error when ctx ends.
 func (o *sdca) order(ctx context.Context, b *batch, state []float32) ([]int, error) {
 	if !o.adaptive {
 		return rand.Perm(len(b.weights)), nil

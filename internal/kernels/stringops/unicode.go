@@ -215,8 +215,8 @@ func newEncode(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// withRoom returns b with room for one more character. It panics with a *membudget.Exceeded if there
-// is no memory for it.
+// withRoom returns b with room for one more character. It panics with a *membudget.Exceeded if
+// there is no memory for it.
 func withRoom(b []byte) []byte {
 	if cap(b)-len(b) >= utf8.UTFMax {
 		return b
