@@ -1,6 +1,8 @@
 package array
 
 import (
+	"math"
+
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -75,6 +77,11 @@ func windows(op string, attrs opdef.Attrs) ([]window, error) {
 		if a.vals != nil && len(a.vals) != want {
 			return nil, status.InvalidArgumentf("%s requires the %s attribute to contain %d values, but got: %d", op, a.name, want, len(a.vals))
 		}
+		for _, v := range a.vals {
+			if v > math.MaxInt32 { // the sizes of windows would exceed an int
+				return nil, status.InvalidArgumentf("Attr %s has value %d out of range for an int32", a.name, v)
+			}
+		}
 	}
 	out := membudget.Make[window](len(sizes) - 2)
 	for i := range out {
@@ -147,6 +154,9 @@ func newPatches(c *kernel.Construction) (kernel.Kernel, error) {
 				b = max(0, b)
 			}
 			shape[i+1], before[i] = int64(n), b
+			if shape[last] > math.MaxInt64/int64(w.size) {
+				return status.InvalidArgumentf("a patch of %v is too large", in.Shape())
+			}
 			shape[last] *= int64(w.size)
 		}
 		out, err := ctx.AllocateZeros(0, shape)
