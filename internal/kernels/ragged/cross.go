@@ -104,7 +104,9 @@ func newCross[T tensor.Elem](combination func(*kernel.Construction, []*featurecr
 			}
 			vals, combine := tensor.Values[T](out), combination(c, columns)
 			for r := range rows {
-				featurecross.Row(columns, r, vals[splits[r]:splits[r+1]], combine)
+				if err := featurecross.Row(ctx.Context(), columns, r, vals[splits[r]:splits[r+1]], combine); err != nil {
+					return err
+				}
 			}
 			return nil
 		}), err

@@ -223,7 +223,9 @@ func putCrossed[T tensor.Elem](ctx *kernel.Context, columns []*featurecross.Colu
 	vals, at, widest := tensor.Values[T](out), tensor.Values[int64](ix), int64(0)
 	for r := range rows {
 		n := splits[r+1] - splits[r]
-		featurecross.Row(columns, r, vals[splits[r]:splits[r+1]], combine)
+		if err := featurecross.Row(ctx.Context(), columns, r, vals[splits[r]:splits[r+1]], combine); err != nil {
+			return err
+		}
 		for i := range n {
 			at[0], at[1], at = int64(r), i, at[2:]
 		}

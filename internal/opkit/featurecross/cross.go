@@ -4,11 +4,11 @@
 package featurecross
 
 import (
+	"context"
 	"encoding/binary"
 	"math"
 	"math/bits"
 	"strconv"
-	"strings"
 
 	"github.com/weft-ml/weft/internal/numeric/farmhash"
 	"github.com/weft-ml/weft/internal/numeric/siphash"
@@ -111,13 +111,20 @@ func Splits(columns []*Column, rows int) ([]int64, error) {
 // Combination computes one crossed value. at holds the position of the value to use in each column.
 type Combination[T any] func(at []int64) T
 
-// Row sets out to the combinations of one row. The last column varies fastest.
-func Row[T any](columns []*Column, r int, out []T, combine Combination[T]) {
+// checkEvery is the number of combinations between two looks at the context of a step.
+const checkEvery = 16
+
+// Row sets out to the combinations of one row. The last column varies fastest. When ctx ends, Row
+// returns the error of ctx.
+func Row[T any](ctx context.Context, columns []*Column, r int, out []T, combine Combination[T]) error {
 	at := membudget.Make[int64](len(columns))
 	for k, c := range columns {
 		at[k] = c.splits[r]
 	}
 	for i := range out {
+		if i%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		out[i] = combine(at)
 		for k := len(at) - 1; k >= 0; k-- {
 			if at[k]++; at[k] < columns[k].splits[r+1] {
@@ -126,16 +133,19 @@ func Row[T any](columns []*Column, r int, out []T, combine Combination[T]) {
 			at[k] = columns[k].splits[r]
 		}
 	}
+	return nil
 }
 
-// Join returns the combination that joins the values as text with a separator.
+// Join returns the combination that joins the values as text with a separator. It panics as
+// [membudget.Make] does.
 func Join(columns []*Column, separator string) Combination[string] {
 	parts := membudget.Make[string](len(columns))
+	var meter membudget.Meter
 	return func(at []int64) string {
 		for k, c := range columns {
 			parts[k] = c.text(at[k])
 		}
-		return strings.Join(parts, separator)
+		return meter.Join(parts, separator)
 	}
 }
 

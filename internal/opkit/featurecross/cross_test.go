@@ -22,7 +22,9 @@ func TestCombinations(t *testing.T) {
 	join := Join(columns, "+")
 	for r := range 3 {
 		row := make([]string, splits[r+1]-splits[r])
-		Row(columns, r, row, join)
+		if err := Row(t.Context(), columns, r, row, join); err != nil {
+			t.Fatal(err)
+		}
 		got = append(got, row...)
 	}
 	if want := []string{"a+1", "a+-2", "b+1", "b+-2", "c+4"}; !slices.Equal(got, want) {
