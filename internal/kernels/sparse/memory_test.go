@@ -47,3 +47,12 @@ func TestMemoryOfSerializedSparse(t *testing.T) {
 	kerneltest.WantExhausted(t, 256<<20, "SerializeSparse", opdef.Attrs{"T": tensor.String, "out_type": tensor.String},
 		indices, kerneltest.SharedText(1<<20, 1<<10), tensor.Vector[int64](1<<20))
 }
+
+// The gradients that belong to no value are a copy of all gradients.
+func TestMemoryOfFilledRowsGrad(t *testing.T) {
+	grad, err := tensor.Zeros(tensor.Int8, tensor.Shape{64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kerneltest.WantExhausted(t, 96<<20, "SparseFillEmptyRowsGrad", opdef.Attrs{"T": tensor.Int8}, tensor.Vector[int64](0), grad)
+}

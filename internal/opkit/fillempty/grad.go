@@ -3,11 +3,10 @@
 package fillempty
 
 import (
-	"slices"
-
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -58,7 +57,7 @@ func grad[T tensor.Elem](add func(a, b T) T) kernel.New {
 		var zero T
 		// rest holds the gradients that belong to no value. Their sum is the gradient of the
 		// default.
-		d, g, rest := tensor.Values[T](out), tensor.Values[T](grad), slices.Clone(tensor.Values[T](grad))
+		d, g, rest := tensor.Values[T](out), tensor.Values[T](grad), membudget.AppendAll(nil, tensor.Values[T](grad)...)
 		for i, at := range intarg.Values(reverse) {
 			if at < 0 || at >= int64(len(g)) {
 				return status.InvalidArgumentf("Elements in reverse index must be in [0, %d) but got %d", len(g), at)
