@@ -267,6 +267,7 @@ func blocked(space tensor.Shape, sizes []int64) strided.View {
 		//sizedmake:ok dimensions
 		rest = append(rest, i)
 	}
+	//sizedmake:ok dimensions
 	return v.Permute(slices.Concat(places, rest))
 }
 

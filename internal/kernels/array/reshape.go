@@ -153,6 +153,7 @@ func join(dims []int64) string {
 	for i, d := range dims {
 		parts[i] = strconv.FormatInt(d, 10)
 	}
+	//sizedmake:ok the elements of a shape, which an error names
 	return strings.Join(parts, ",")
 }
 

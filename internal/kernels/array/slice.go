@@ -86,6 +86,7 @@ func sliceBounds(shape tensor.Shape, begin, size *tensor.Tensor) (begins []int64
 		return nil, nil, status.InvalidArgumentf("Expected begin and size arguments to be 1-D tensors of size %d, "+
 			"but got shapes %v and %v instead.", len(shape), begin.Shape(), size.Shape())
 	}
+	//sizedmake:ok an element for each dimension
 	begins, sizes = intarg.Values(begin), slices.Clone(intarg.Values(size))
 	for i, dim := range shape {
 		b, s := begins[i], sizes[i]

@@ -119,6 +119,7 @@ func inferPieces(given []int64, outputs int, total int64) ([]int64, error) {
 	if len(given) != outputs {
 		return nil, status.InvalidArgumentf("Length of size_splits should be equal to num_outputs")
 	}
+	//sizedmake:ok an element for each output
 	sizes := slices.Clone(given)
 	sum, hole := int64(0), -1
 	for i, size := range sizes {
@@ -159,6 +160,7 @@ func splitV(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
+	//sizedmake:ok an element for each output
 	sizes := slices.Clone(intarg.Values(sizesTensor))
 	if err := resolvePieces(sizes, in.Shape()[axis]); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -122,7 +123,7 @@ func broadcastTo(ctx *kernel.Context) error {
 	if dims.Rank() != 1 {
 		return status.InvalidArgumentf("shape must be a vector of {int32,int64}, got shape %v", dims.Shape())
 	}
-	shape, err := intarg.Shape(slices.Clone(intarg.Values(dims)))
+	shape, err := intarg.Shape(membudget.AppendAll(nil, intarg.Values(dims)...))
 	if err != nil {
 		return err
 	}

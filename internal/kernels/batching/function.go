@@ -123,6 +123,7 @@ func (k *function) results(items []*item) ([]tensor.Tensor, error) {
 		err  error
 	}
 	ended := make(chan result, 1)
+	//sizedmake:ok results of a function, as many as an attribute lists
 	k.f.Call(last, args, func(rets []tensor.Tensor, err error) { ended <- result{slices.Clone(rets), err} })
 	got := <-ended
 	if got.err == nil {

@@ -196,6 +196,7 @@ func (q *queue) remove(it *item) {
 			return b
 		}
 		found = true
+		//sizedmake:ok batches that the attributes limit
 		return slices.Delete(slices.Clone(b), i, i+1)
 	}
 	if q.open = drop(q.open); found {

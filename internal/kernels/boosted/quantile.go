@@ -50,7 +50,7 @@ func (s summary) weight() float32 {
 // merge returns the summary of the values of both. Its error is not larger than theirs.
 func (s summary) merge(t summary) summary {
 	if len(s) == 0 {
-		return slices.Clone(t)
+		return membudget.AppendAll(nil, t...)
 	}
 	if len(t) == 0 {
 		return s

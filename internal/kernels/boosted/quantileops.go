@@ -221,7 +221,7 @@ func setBoundaries(ctx *kernel.Context) error {
 			if err != nil {
 				return err
 			}
-			q.boundaries[i] = slices.Clone(v)
+			q.boundaries[i] = membudget.AppendAll(nil, v...)
 		}
 		return nil
 	})

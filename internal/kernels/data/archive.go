@@ -2,7 +2,6 @@ package data
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -127,7 +126,7 @@ func loadFrom(r *run, functions kernel.Functions, v tensor.VariantValue) (*archi
 	if !ok || e.TypeName != savedName {
 		return nil, status.Internalf("Cannot initialize an iterator from a %T. Expected a variant tensor of type IteratorStateVariant", v.Value)
 	}
-	a := &archive{run: r, loading: true, tensors: slices.Clone(e.Tensors)}
+	a := &archive{run: r, loading: true, tensors: membudget.AppendAll(nil, e.Tensors...)}
 	for data := e.Metadata; len(data) > 0; {
 		n, size := binary.Varint(data)
 		if size <= 0 {

@@ -351,6 +351,7 @@ func (s *sharder) batchesPerReplica(m *nodeDataset) (tensor.Tensor, error) {
 			"argument. `num_replicas` is %d, but expected to be >= 1.", s.replicas)
 	}
 	of := *m.elementSpec()
+	//sizedmake:ok components of an element
 	of.shapes = slices.Clone(of.shapes)
 	for i, shape := range of.shapes {
 		if shape.RankKnown() && shape.Rank() > 0 {

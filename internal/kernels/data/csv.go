@@ -4,10 +4,10 @@ import (
 	"bufio"
 	"errors"
 	"io"
-	"slices"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/unsized"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -90,7 +90,7 @@ func csvIndices(n *node, ctx *kernel.Context, arg string) ([]int64, error) {
 	if in[0].Rank() != 1 {
 		return nil, status.InvalidArgumentf("`%s` must be a vector.", arg)
 	}
-	cols := slices.Clone(tensor.Values[int64](&in[0]))
+	cols := membudget.AppendAll(nil, tensor.Values[int64](&in[0])...)
 	for i, col := range cols {
 		if col < 0 {
 			return nil, status.InvalidArgumentf("%s should be non-negative indices", arg)

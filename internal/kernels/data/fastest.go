@@ -49,6 +49,7 @@ func newFastest(n *node, ctx *kernel.Context) (dataset, error) {
 
 // join widens s to a spec that covers the elements of all inputs.
 func (s *spec) join(op string, inputs []dataset) error {
+	//sizedmake:ok components of an element
 	s.shapes = slices.Clone(s.shapes)
 	for i := 1; i < len(inputs); i++ {
 		in := inputs[i].elementSpec()

@@ -55,6 +55,7 @@ func (f *captured) call(r *run, first element) (element, error) {
 	}
 	ended := make(chan result, 1)
 	f.Call(r.ctx, slices.Concat(first, f.used(len(first)).retain()), func(rets []tensor.Tensor, err error) {
+		//sizedmake:ok results of a function, as many as an attribute lists
 		ended <- result{slices.Clone(rets), err}
 	})
 	got := <-ended

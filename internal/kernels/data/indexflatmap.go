@@ -2,7 +2,6 @@ package data
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/weft-ml/weft/internal/opkit/stacking"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -95,10 +94,11 @@ func (d *indexFlatMapDataset) row(result element, i int64) (element, error) {
 
 func debugString(e element) string {
 	parts := membudget.Make[string](len(e))
+	var meter membudget.Meter
 	for i := range e {
 		parts[i] = e[i].String()
 	}
-	return fmt.Sprintf("{%s}", strings.Join(parts, ", "))
+	return fmt.Sprintf("{%s}", meter.Join(parts, ", "))
 }
 
 func (d *indexFlatMapDataset) at(r *run, i int64) (element, error) {

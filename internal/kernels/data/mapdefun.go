@@ -180,6 +180,7 @@ func (c *rowCalls) call(i int) {
 		return
 	}
 	c.k.f.Call(withStep(c.ctx, c.ctx.Step), args, func(rets []tensor.Tensor, err error) {
+		//sizedmake:ok results of a function, as many as an attribute lists
 		c.results[i] = slices.Clone(rets)
 		c.end(err)
 	})

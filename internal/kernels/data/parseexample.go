@@ -41,8 +41,10 @@ type parseExampleDataset struct {
 func newParseExample(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	lists := [3][]string{n.Attrs.Strings("sparse_keys"), n.Attrs.Strings("dense_keys"), n.Attrs.Strings("ragged_keys")}
 	d := &parseExampleDataset{stage: s, sparse: len(lists[0]), ragged: len(lists[2])}
+	//sizedmake:ok lists of an attribute
 	all := slices.Concat(lists[0], lists[1], lists[2])
 	sorted := slices.Sorted(slices.Values(all))
+	//sizedmake:ok lists of an attribute
 	if len(slices.Compact(slices.Clone(sorted))) != len(all) {
 		return nil, status.InvalidArgumentf("duplicate feature names in %q", sorted)
 	}

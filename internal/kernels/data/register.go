@@ -52,6 +52,7 @@ func register(def opdef.Def, build maker) {
 	registerAs(def, build)
 	if later, ok := experimental[def.Name]; ok {
 		def.Name = "Experimental" + def.Name
+		//sizedmake:ok attributes of an operation
 		def.Attrs = slices.DeleteFunc(slices.Clone(def.Attrs), func(attr string) bool {
 			name, _, _ := strings.Cut(attr, ":")
 			return name == "metadata" || slices.Contains(later, name)

@@ -95,6 +95,7 @@ func (r *reduced) layout(ctx *kernel.Context, x *tensor.Tensor) (moved tensor.Te
 	if together {
 		return x.Retain(), a, b, nil
 	}
+	//sizedmake:ok dimensions
 	perm := slices.Concat(r.kept, r.across)
 	to := make(tensor.Shape, len(perm))
 	for i, d := range perm {

@@ -106,6 +106,7 @@ func implsOf(name string) []kernel.Impl {
 		}
 		for _, k := range own[name] {
 			computed := impl
+			//sizedmake:ok the types of a kernel, at the start
 			computed.Types = slices.Concat(r.types, k.types)
 			computed.New = onDevice(k.make, r.host)
 			out = append(out, computed)

@@ -60,7 +60,9 @@ func registerReader(name, doc string, attrs, more []string, newer bool, make fun
 			Create: func(*kernel.Context, string) (*Reader, error) { return newReader(full, c.Files(), f), nil },
 		}.Kernel(c)
 	})
+	//sizedmake:ok attributes of an operation
 	old := slices.Concat(attrs, []string{"container: string = ''", "shared_name: string = ''"})
+	//sizedmake:ok attributes of an operation
 	all := slices.Concat(old, more)
 	if !newer {
 		old = all

@@ -1,11 +1,10 @@
 package ioops
 
 import (
-	"strings"
-
 	"github.com/weft-ml/weft/checkpoint"
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -130,18 +129,20 @@ func restoreV2(ctx *kernel.Context, files fileio.Files) error {
 // checkTypes checks that all tensors exist and have the dtypes of the outputs.
 func checkTypes(ctx *kernel.Context, c *checkpoint.Reader, names []string) error {
 	var wrong []string
+	var meter membudget.Meter // names may share their text
 	for i, name := range names {
 		info, err := c.Lookup(name)
 		if err != nil {
 			return err
 		}
 		if want := ctx.OutputType(i); info.DType != want {
+			meter.MustTake(len(name) + 128)
 			wrong = append(wrong, "tensor_name = "+name+"; expected dtype "+want.String()+" does not equal original dtype "+
 				info.DType.String())
 		}
 	}
 	if wrong != nil {
-		return status.InvalidArgumentf("%s", strings.Join(wrong, "\n"))
+		return status.InvalidArgumentf("%s", meter.Join(wrong, "\n"))
 	}
 	return nil
 }

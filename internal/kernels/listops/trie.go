@@ -76,10 +76,12 @@ func (b *branch[V]) set(l leaf[V], level int) *branch[V] {
 	case len(have) == 0:
 		out.leaves[i] = []leaf[V]{l}
 	case have[0].hash == l.hash:
+		//sizedmake:ok keys whose hash is the same
 		others := slices.DeleteFunc(slices.Clone(have), func(o leaf[V]) bool { return o.key == l.key })
 		out.leaves[i] = append(others, l)
 	default: // the leaves differ at a deeper level
 		var below *branch[V]
+		//sizedmake:ok keys whose hash is the same
 		for _, o := range append(slices.Clone(have), l) {
 			below = below.set(o, level+1)
 		}
@@ -102,6 +104,7 @@ func (b *branch[V]) remove(hash uint64, key string, level int) *branch[V] {
 	if out.branches[i] != nil {
 		out.branches[i] = out.branches[i].remove(hash, key, level+1)
 	} else {
+		//sizedmake:ok keys whose hash is the same
 		out.leaves[i] = slices.DeleteFunc(slices.Clone(out.leaves[i]), func(l leaf[V]) bool { return l.key == key })
 	}
 	return out

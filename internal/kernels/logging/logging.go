@@ -3,7 +3,6 @@
 package logging
 
 import (
-	"strings"
 	"time"
 
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -45,8 +44,11 @@ func newAssert(c *kernel.Construction) (kernel.Kernel, error) {
 // values formats the inputs from the second on, each in brackets.
 func values(ctx *kernel.Context, most int, separator string) string {
 	parts := membudget.MakeCap[string](ctx.NumInputs())
+	var meter membudget.Meter
 	for i := 1; i < ctx.NumInputs(); i++ {
-		parts = append(parts, "["+ctx.Input(i).Summary(most)+"]")
+		summary := ctx.Input(i).Summary(most)
+		meter.MustTake(len(summary))
+		parts = append(parts, "["+summary+"]")
 	}
-	return strings.Join(parts, separator)
+	return meter.Join(parts, separator)
 }

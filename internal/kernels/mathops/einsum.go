@@ -180,6 +180,7 @@ func (s *summation[T]) sumOwn(ops []operand, i int) (operand, error) {
 		return ops[i], nil
 	}
 	n, m := ops[i].size(kept), ops[i].size(summed)
+	//sizedmake:ok labels of dimensions
 	dense, err := s.dense(ops[i], slices.Concat(kept, summed), false)
 	if err != nil {
 		return dense, err
@@ -222,9 +223,11 @@ func (s *summation[T]) multiply(x, y operand) (operand, error) {
 	}
 	m, n, k := x.size(rows), y.size(cols), x.size(contracted)
 	var dims []int
+	//sizedmake:ok labels of dimensions
 	for _, l := range slices.Concat(batch, rows, cols) {
 		dims = append(dims, s.sizes[l])
 	}
+	//sizedmake:ok labels of dimensions
 	result, err := s.allocate(slices.Concat(batch, rows, cols), dims)
 	if err != nil {
 		return result, err
@@ -276,9 +279,11 @@ func (s *summation[T]) zero(t *tensor.Tensor) error {
 // stack returns o as a dense stack of matrices. They stay transposed if they are already dense that
 // way.
 func (s *summation[T]) stack(o operand, batch, rows, cols []label) (all *tensor.Tensor, transposed bool, err error) {
+	//sizedmake:ok labels of dimensions
 	if order := slices.Concat(batch, cols, rows); s.contiguous(o, order) {
 		return o.t, true, nil
 	}
+	//sizedmake:ok labels of dimensions
 	dense, err := s.dense(o, slices.Concat(batch, rows, cols), true)
 	return dense.t, false, err
 }

@@ -358,7 +358,7 @@ func (h *beamHeap) Pop() any {
 
 // descending returns the beams sorted by descending probability.
 func (h beamHeap) descending() []*beam {
-	out := slices.Clone(h)
+	out := membudget.AppendAll(nil, h...)
 	slices.SortStableFunc(out, func(a, b *beam) int { return cmp.Compare(b.now.total, a.now.total) })
 	return out
 }

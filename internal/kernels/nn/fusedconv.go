@@ -56,6 +56,7 @@ func newFusedSteps(attrs opdef.Attrs, inputs int) (fusedSteps, error) {
 		s.activation = fused[1]
 	}
 	if !s.norm && fused[0] != "BiasAdd" || len(fused) > 2 || !slices.Contains(activations, s.activation) {
+		//sizedmake:ok an attribute, at the construction
 		return s, status.Unimplementedf("Fusion is not implemented: [%s]", strings.Join(fused, ","))
 	}
 	switch {

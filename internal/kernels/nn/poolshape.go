@@ -104,6 +104,7 @@ func poolOutputByFours(c *opdef.ShapeContext, name string, ksize, strides []int6
 	groups.Attrs = c.Attrs.Clone()
 	groups.Attrs["data_format"] = "NCHW"
 	groups.In = []tensor.PartialShape{shapefn.Sub(in, 0, 4)}
+	//sizedmake:ok the outputs of a node
 	groups.Out = make([]tensor.PartialShape, len(c.Out))
 	if err := poolOutput(&groups, name, 2, false, ksize, strides); err != nil {
 		return err

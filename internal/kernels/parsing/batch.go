@@ -148,8 +148,10 @@ func (b *batch) read(f *feature, row int, list message, out *tensor.Tensor, at i
 // shape returns dims preceded by the batch dimension, if there is one.
 func (b *batch) shape(dims ...int64) tensor.Shape {
 	if b.single {
+		//sizedmake:ok dimensions
 		return slices.Clone(dims)
 	}
+	//sizedmake:ok dimensions
 	return slices.Concat(tensor.Shape{int64(len(b.records))}, dims)
 }
 
@@ -237,6 +239,7 @@ func (b *batch) varying(i int, f *feature, spans []span) error {
 			return b.words.count(f, row, n)
 		}
 	}
+	//sizedmake:ok dimensions
 	out, err := b.ctx.Allocate(i, b.shape(slices.Concat([]int64{int64(l.most / stride)}, f.row)...))
 	if err != nil {
 		return err

@@ -65,6 +65,7 @@ func ofTypes(types []tensor.DType) []feature {
 // named returns a copy of w with keys and defaults.
 func (w *wanted) named(k keys, fills []*tensor.Tensor) *wanted {
 	with := func(features []feature, keys []string) []feature {
+		//sizedmake:ok features, as many as the attributes list
 		features = slices.Clone(features)
 		for i := range features {
 			features[i].key = keys[i]
@@ -93,6 +94,7 @@ type index struct {
 
 func newIndex(k keys) *index {
 	x := &index{k, map[string]int{}}
+	//sizedmake:ok keys of features, as many as the attributes list
 	for _, key := range slices.Concat(k.sparse, k.dense, k.ragged) {
 		if _, ok := x.slots[key]; !ok {
 			//sizedmake:ok keys of features, as many as the attributes list

@@ -132,6 +132,7 @@ func (b *batch) denseList(i, lengths int, f *feature, spans []span) error {
 	if err := b.checkDenseList(f, s, spans); err != nil {
 		return err
 	}
+	//sizedmake:ok dimensions
 	out, err := b.ctx.AllocateZeros(i, b.shape(slices.Concat([]int64{int64(s.longest)}, f.row)...))
 	if err != nil {
 		return err
@@ -151,6 +152,7 @@ func (b *batch) denseList(i, lengths int, f *feature, spans []span) error {
 func (b *batch) checkDenseList(f *feature, s *sequences, spans []span) error {
 	if f.stride > 0 && s.greatest%f.stride != 0 && !b.sole {
 		return status.InvalidArgumentf("Feature list '%s' has an unexpected number of values.  Total values size: %d is not consistent with output shape: %v",
+			//sizedmake:ok dimensions
 			f.key, s.greatest, tensor.MakePartial(slices.Concat([]int64{tensor.UnknownDim}, f.row)...))
 	}
 	for row, steps := range s.of {

@@ -103,7 +103,7 @@ func (d *decodeProto) Compute(ctx *kernel.Context) error {
 	}
 	all := tensor.Values[string](in)
 	if d.text || d.again {
-		all = slices.Clone(all)
+		all = membudget.AppendAll(nil, all...)
 		for i, s := range all {
 			var err error
 			if all[i], err = d.rewrite(s); err != nil {

@@ -46,6 +46,7 @@ func newSequenceWanted(attrs opdef.Attrs, version int) (context, lists *wanted, 
 	if err != nil {
 		return nil, nil, err
 	}
+	//sizedmake:ok features that the attributes list
 	for _, f := range slices.Concat(context.dense, lists.dense) {
 		if f.varying {
 			return nil, nil, status.InvalidArgumentf("Shape %v is not fully defined", f.shape)

@@ -133,6 +133,7 @@ func joined(v []int64) string {
 	for i := range v {
 		text[i] = strconv.FormatInt(v[i], 10)
 	}
+	//sizedmake:ok an attribute, at the construction
 	return strings.Join(text, ", ")
 }
 

@@ -88,6 +88,7 @@ func (k *kind) make(c *kernel.Construction) (kernel.Kernel, error) {
 
 func (k *kind) spec(attrs opdef.Attrs) (spec, error) {
 	s := spec{
+		//sizedmake:ok an attribute, at the construction
 		types: attrs.Types("component_types"), shapes: slices.Clone(attrs.Shapes("shapes")), capacity: attrs.Int("capacity"),
 		minAfter: attrs.Int("min_after_dequeue"), seed: attrs.Int("seed"), seed2: attrs.Int("seed2"),
 	}
@@ -141,6 +142,7 @@ func listShapes(all []tensor.PartialShape) string {
 	for i, s := range all {
 		texts[i] = s.String()
 	}
+	//sizedmake:ok the number of components
 	return "[" + strings.Join(texts, ", ") + "]"
 }
 

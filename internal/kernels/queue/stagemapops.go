@@ -3,6 +3,7 @@ package queue
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -98,6 +99,7 @@ func stageArguments(c *kernel.Construction, ctx *kernel.Context) (int64, []int32
 			return 0, nil, status.InvalidArgumentf("value %d for index %d is %v, not %v", i, index, got, types[index])
 		}
 	}
+	//sizedmake:ok an element for each input
 	return k, slices.Clone(indices), nil
 }
 
@@ -110,13 +112,13 @@ func byKey[T keyed](keep bool) func(*kernel.Construction, *kernel.Context, T, fu
 			done(status.InvalidArgumentf("key must be an int64 scalar: %v", key.Shape()))
 			return
 		}
-		w := wanted{key: tensor.Value[int64](key), indices: slices.Clone(tensor.Values[int32](ctx.Input(1))), keep: keep}
+		w := wanted{key: tensor.Value[int64](key), indices: membudget.AppendAll(nil, tensor.Values[int32](ctx.Input(1))...), keep: keep}
 		outputSelection(ctx, m, w, func(_ int64, e element) error { return outputComponents(ctx, 0, e) }, done)
 	}
 }
 
 func withoutKey[T keyed](_ *kernel.Construction, ctx *kernel.Context, m T, done func(error)) {
-	w := wanted{anyKey: true, indices: slices.Clone(tensor.Values[int32](ctx.Input(0)))}
+	w := wanted{anyKey: true, indices: membudget.AppendAll(nil, tensor.Values[int32](ctx.Input(0))...)}
 	outputSelection(ctx, m, w, func(key int64, e element) error {
 		ctx.SetOutput(0, tensor.Scalar(key))
 		return outputComponents(ctx, 1, e)

@@ -2,7 +2,6 @@ package ragged
 
 import (
 	"fmt"
-	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -80,10 +79,11 @@ func (c *composite) EncodeVariant() (tensor.EncodedVariant, error) {
 // String formats the tensor as TensorFlow's errors do.
 func (c *composite) String() string {
 	parts := membudget.Make[string](len(c.components))
+	var meter membudget.Meter
 	for i := range parts {
 		parts[i] = c.components[i].String()
 	}
-	return fmt.Sprintf("<CompositeTensorVariant type=%v, components=[%s]>", c.class, strings.Join(parts, ", "))
+	return fmt.Sprintf("<CompositeTensorVariant type=%v, components=[%s]>", c.class, meter.Join(parts, ", "))
 }
 
 func newFromComponents(c *kernel.Construction) (kernel.Kernel, error) {

@@ -1,8 +1,6 @@
 package ragged
 
 import (
-	"slices"
-
 	"github.com/weft-ml/weft/internal/opkit/fillempty"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -110,7 +108,7 @@ func putFilled(ctx *kernel.Context, rowids, start []int64) error {
 	for i := range from {
 		from[i] = -1
 	}
-	reverse, next := membudget.Make[int64](len(rowids)), slices.Clone(start)
+	reverse, next := membudget.Make[int64](len(rowids)), membudget.AppendAll(nil, start...)
 	for i, row := range rowids {
 		at := next[row]
 		ids[at], from[at], reverse[i] = row, int64(i), at

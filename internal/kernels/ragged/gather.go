@@ -121,6 +121,7 @@ func gatherRows(ctx *kernel.Context, splits [][]int64, values, indices *tensor.T
 	if indices.Rank() == 0 {
 		out = out[1:] // the row itself has trivial splits
 	}
+	//sizedmake:ok an element for each dimension
 	for i, s := range slices.Concat(outer, out) {
 		if err := putInts(ctx, i, s); err != nil {
 			return err

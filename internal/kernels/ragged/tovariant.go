@@ -1,7 +1,6 @@
 package ragged
 
 import (
-	"slices"
 	"unsafe"
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
@@ -132,7 +131,7 @@ func putRows(ctx *kernel.Context, n int) error {
 
 // shifted returns row splits shifted to start at 0.
 func shifted(splits []int64, dtype tensor.DType) (tensor.Tensor, error) {
-	vals := slices.Clone(splits)
+	vals := membudget.AppendAll(nil, splits...)
 	for i := range vals {
 		vals[i] -= splits[0]
 	}

@@ -129,7 +129,7 @@ func (p csrPart[T]) transposed() csrPart[T] {
 	for r := range p.width {
 		out.rows[r+1] += out.rows[r]
 	}
-	next := slices.Clone(out.rows)
+	next := membudget.AppendAll(nil, out.rows...)
 	for r := range p.height {
 		for i := p.rows[r]; i < p.rows[r+1]; i++ {
 			at := &next[p.cols[i]]

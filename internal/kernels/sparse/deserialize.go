@@ -146,7 +146,7 @@ func unpackOne(packed *tensor.Tensor, i int, dtype tensor.DType) (*coo, error) {
 	// Indices and shape are copied below, because their memory is released here.
 	s, err := makeCOO(&part[0], &part[1], intarg.Values(&part[2]))
 	if err == nil {
-		s.ix, s.shape = slices.Clone(s.ix), slices.Clone(s.shape)
+		s.ix, s.shape = membudget.AppendAll(nil, s.ix...), membudget.AppendAll(nil, s.shape...)
 	} else {
 		part[1].Release()
 	}

@@ -117,6 +117,7 @@ func sliceGrad(ctx *kernel.Context) error {
 		if used == out.n {
 			continue
 		}
+		//sizedmake:ok an element for each dimension
 		at := slices.Clone(out.at(used))
 		for d := range at {
 			at[d] += offset[d]

@@ -142,6 +142,7 @@ func (r *reduction) combine(out *tensor.Tensor, order, position []int64) error {
 	}
 	defer values.Release()
 	gather(&values, r.s.values, order)
+	//sizedmake:ok an element for each dimension
 	first, rest := slices.Clone(position), slices.Clone(position)
 	for i := range position {
 		if i > 0 && position[i] == position[i-1] {

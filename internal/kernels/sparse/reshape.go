@@ -2,7 +2,6 @@ package sparse
 
 import (
 	"math/bits"
-	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -64,7 +63,7 @@ func reshape(ctx *kernel.Context) error {
 
 // reshaped returns the dense shape target, with a dimension of -1 inferred from the shape from.
 func reshaped(from tensor.Shape, target []int64) (tensor.Shape, error) {
-	size, to := from.NumElements(), tensor.Shape(slices.Clone(target))
+	size, to := from.NumElements(), tensor.Shape(membudget.AppendAll(nil, target...))
 	product, open := int64(1), -1
 	for d, x := range target {
 		switch {

@@ -133,7 +133,7 @@ func addOne(ctx *kernel.Context, m *tensorsMap) error {
 	}
 	values := s.values.Retain()
 	handle, err := m.add(resource.Account(ctx),
-		&coo{ix: slices.Clone(s.ix), values: &values, shape: slices.Clone(s.shape), n: s.n, rank: s.rank})
+		&coo{ix: membudget.AppendAll(nil, s.ix...), values: &values, shape: slices.Clone(s.shape), n: s.n, rank: s.rank})
 	if err == nil {
 		ctx.SetOutput(0, tensor.Scalar(handle))
 	}

@@ -1,8 +1,6 @@
 package state
 
 import (
-	"strings"
-
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -241,8 +239,9 @@ func readVariables(ctx *kernel.Context) error {
 		}
 	}
 	if missing != nil {
+		var meter membudget.Meter
 		return status.FailedPreconditionf("In ReadVariablesOp the following variables were found uninitialized: %s",
-			strings.Join(missing, ", "))
+			meter.Join(missing, ", "))
 	}
 	return nil
 }

@@ -37,8 +37,8 @@ type marker[K key] struct {
 func newDenseOf[K key](a *membudget.Account, l layout, empty, deleted *tensor.Tensor, maxLoad float32, buckets int) (contents, error) {
 	d := &dense[K]{
 		text: membudget.NewHolding(), layout: l, width: empty.NumElements(), maxLoad: maxLoad,
-		empty:   marker[K]{"empty_key", slices.Clone(tensor.Values[K](empty))},
-		deleted: marker[K]{"deleted_key", slices.Clone(tensor.Values[K](deleted))},
+		empty:   marker[K]{"empty_key", membudget.AppendAll(nil, tensor.Values[K](empty)...)},
+		deleted: marker[K]{"deleted_key", membudget.AppendAll(nil, tensor.Values[K](deleted)...)},
 	}
 	if slices.Equal(d.empty.key, d.deleted.key) {
 		return nil, status.InvalidArgumentf("Empty and deleted keys cannot be equal")

@@ -95,6 +95,7 @@ func (k *kind) register() {
 	kernel.Register(kernel.Op{Def: named, Kernels: k.kernels(k.named)})
 
 	anonymous := named
+	//sizedmake:ok attributes of an operation
 	anonymous.Name, anonymous.Attrs = "Anonymous"+k.name, slices.Concat(types, k.attrs)
 	kernel.Register(kernel.Op{Def: anonymous, Kernels: k.kernels(k.anonymous)})
 }

@@ -161,6 +161,7 @@ func Vector(indices *tensor.Tensor, i int) string {
 	for k, x := range index {
 		parts[k] = strconv.FormatInt(x, 10)
 	}
+	//sizedmake:ok an element for each dimension
 	return strings.Join(parts, ", ")
 }
 

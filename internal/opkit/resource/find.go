@@ -111,5 +111,6 @@ func readable(mangled string) string {
 		parts = append(parts, part)
 		rest = rest[digits+n:]
 	}
+	//sizedmake:ok parts of the name of a type
 	return strings.Join(parts, "::")
 }

@@ -78,6 +78,7 @@ func (v View) Drop(axis int) View {
 // Broadcast returns a view repeated to the given dimensions by NumPy's rules. The caller has
 // checked that they allow it.
 func (v View) Broadcast(dims []int) View {
+	//sizedmake:ok an element for each dimension
 	out := View{Dims: slices.Clone(dims), Strides: membudget.Make[int](len(dims)), Offset: v.Offset}
 	lead := len(dims) - len(v.Dims)
 	for i, d := range v.Dims {

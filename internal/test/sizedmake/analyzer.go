@@ -42,11 +42,13 @@ func run(pass *analysis.Pass) (any, error) {
 			}
 			return true
 		})
-		growths(pass, file, func(pos token.Pos, what string) {
+		report := func(pos token.Pos, what string) {
 			if line := pass.Fset.Position(pos).Line; !ok[line] && !ok[line-1] {
 				pass.Reportf(pos, "%s", what)
 			}
-		})
+		}
+		growths(pass, file, report)
+		copies(pass, file, report)
 	}
 	return nil, nil //nolint:nilnil // there is no result
 }

@@ -15,7 +15,10 @@ import (
 // source has the comment "bad" on each line that must be reported.
 const source = `package p
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const width = 64
 
@@ -91,6 +94,27 @@ func h(n int, text string, numbers []int64, lists [][]int64, shape Shape, l *lis
 	}
 }
 
+type Def struct{ attrs []string }
+
+type View struct{ Dims []int }
+
+var names = []string{"a", "b"}
+
+var more = slices.Concat(names, nil)
+
+func copied(n []int, s []string, shape Shape, v View) {
+	_ = slices.Clone(n)        // bad
+	_ = slices.Concat(n, n)    // bad
+	_ = strings.Join(s, ",")   // bad
+	_ = slices.Concat(names, s) // bad
+	_ = slices.Clone(shape)
+	_ = slices.Concat(shape[1:], Shape{1})
+	_ = slices.Clone(v.Dims)
+	_ = strings.Join(names, ",")
+	_ = Def{attrs: slices.Concat(names, s)}
+	_ = slices.Clone(n) //sizedmake:ok n is small
+}
+
 type ShapeContext struct{ n int }
 
 func shapes(c *ShapeContext) (out []int) {
@@ -101,16 +125,22 @@ func shapes(c *ShapeContext) (out []int) {
 }
 `
 
-// onlyStrings imports package strings, with the one function that source calls.
-type onlyStrings struct{}
+// library imports packages of the standard library, with the functions that source calls.
+type library struct{}
 
-func (onlyStrings) Import(path string) (*types.Package, error) {
-	pkg := types.NewPackage(path, path)
-	param := func(t types.BasicKind) *types.Var { return types.NewVar(token.NoPos, pkg, "", types.Typ[t]) }
-	sig := types.NewSignatureType(nil, nil, nil, types.NewTuple(param(types.String), param(types.Int)), types.NewTuple(param(types.String)), false)
-	pkg.Scope().Insert(types.NewFunc(token.NoPos, pkg, "Repeat", sig))
-	pkg.MarkComplete()
-	return pkg, nil
+const (
+	stringsSource = "package strings\nfunc Repeat(s string, n int) string\nfunc Join(s []string, separator string) string"
+	slicesSource  = "package slices\nfunc Clone[S ~[]E, E any](s S) S { return s }\nfunc Concat[S ~[]E, E any](s ...S) S { return s[0] }"
+)
+
+func (library) Import(path string) (*types.Package, error) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, path, map[string]string{"strings": stringsSource, "slices": slicesSource}[path], 0)
+	if err != nil {
+		return nil, err
+	}
+	config := types.Config{IgnoreFuncBodies: true}
+	return config.Check(path, fset, []*ast.File{file}, nil)
 }
 
 func TestAnalyzer(t *testing.T) {
@@ -122,7 +152,7 @@ func TestAnalyzer(t *testing.T) {
 	info := &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{},
 	}
-	config := types.Config{Importer: onlyStrings{}}
+	config := types.Config{Importer: library{}}
 	if _, err := config.Check("p", fset, []*ast.File{file}, info); err != nil {
 		t.Fatal(err)
 	}

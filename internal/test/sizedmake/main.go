@@ -22,6 +22,15 @@
 //   - functions with a *opdef.ShapeContext or *kernel.Construction, and init: they run for a graph
 //     or at the start
 //
+// It reports copies of lists and joined text (slices.Clone, slices.Concat, strings.Join, and those
+// of package bytes), because many elements may share their text, and a copy is not counted with the
+// input. Accepted are
+//
+//   - lists that are written out or are variables of a package, shapes, dimensions of a strided
+//     view, lists of types, components of an element of a dataset, and parts and copies of these
+//   - what is in a block that asks package membudget for memory
+//   - parts of the definition of an operation, and functions for a graph or the start, as above
+//
 // It does not see lists that grow by a call of a method for each element, text that grows in a
 // strings.Builder, and functions of other packages that return more than they get.
 package main
