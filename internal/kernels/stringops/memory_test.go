@@ -95,3 +95,11 @@ func TestNGramsEndWithStep(t *testing.T) {
 		"preserve_short_sequences": false, "Tsplits": tensor.Int64,
 	}, tensor.Vector(""), tensor.Vector[int64](0, 1))
 }
+
+// A short sequence may get a million times as much padding, which has no text.
+func TestMemoryOfPaddedNGrams(t *testing.T) {
+	kerneltest.WantExhausted(t, 256<<20, "StringNGrams", opdef.Attrs{
+		"separator": "", "left_pad": "", "right_pad": "", "ngram_widths": []int64{1<<31 - 1}, "pad_width": int64(1 << 25),
+		"preserve_short_sequences": true, "Tsplits": tensor.Int64,
+	}, tensor.Vector(""), tensor.Vector[int64](0, 1))
+}

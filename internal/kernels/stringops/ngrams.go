@@ -161,7 +161,7 @@ func (g *ngrams) gram(meter *membudget.Meter, row []string, i, n, width int64) s
 	if left == 0 {
 		start = i - pad
 	}
-	parts := membudget.MakeCap[string](min(width, 1024))
+	parts := membudget.MakeCap[string](width)
 	for range left {
 		parts = append(parts, g.left)
 	}
