@@ -45,6 +45,18 @@ func (b *builder) flush() {
 	b.buf, b.ends = b.buf[:0], b.ends[:0]
 }
 
+// mapped adds a string with each byte replaced. It gets memory of its own.
+func (b *builder) mapped(s string, table *[256]byte) {
+	b.flush()
+	b.meter.MustTake(len(s))
+	var text strings.Builder
+	text.Grow(len(s))
+	for i := range len(s) {
+		text.WriteByte(table[s[i]])
+	}
+	b.dst[0], b.dst = text.String(), b.dst[1:]
+}
+
 // joined adds a string of size bytes that is made of n parts with a separator. It gets memory of
 // its own.
 func (b *builder) joined(size int, separator string, n int, part func(int) string) {

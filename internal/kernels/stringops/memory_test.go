@@ -103,3 +103,17 @@ func TestMemoryOfPaddedNGrams(t *testing.T) {
 		"preserve_short_sequences": true, "Tsplits": tensor.Int64,
 	}, tensor.Vector(""), tensor.Vector[int64](0, 1))
 }
+
+// The conversion of a long string asks for its memory.
+func TestMemoryOfCases(t *testing.T) {
+	long := tensor.Vector(strings.Repeat("a", 64<<20))
+	kerneltest.WantExhausted(t, 96<<20, "StringUpper", nil, long)
+	kerneltest.WantExhausted(t, 256<<20, "StringUpper", opdef.Attrs{"encoding": "utf-8"}, long)
+	got, err := kerneltest.Try("StringUpper", nil, tensor.Vector("b", strings.Repeat("a", 2*blockSize), "c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := tensor.Values[string](&got[0]); s[0] != "B" || s[1] != strings.Repeat("A", 2*blockSize) || s[2] != "C" {
+		t.Errorf("got %q", s)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -47,6 +48,9 @@ func init() {
 				return kernel.Func(func(ctx *kernel.Context) error {
 					return eachString(ctx, func(s string) (string, error) {
 						s, _, _ = strings.Cut(s, "\x00") // TensorFlow's string ends at a NUL byte
+						if len(s) >= largeReplaced {
+							membudget.MustTake(maxCaseGrowth * int64(len(s)))
+						}
 						return op.caser(language.Und).String(validUTF8(s)), nil
 					})
 				}), nil
@@ -56,6 +60,10 @@ func init() {
 		})
 	}
 }
+
+// maxCaseGrowth is about how much memory the conversion of a text takes, relative to its size. The
+// text grows while it is converted, and a character of two bytes may become three of two bytes.
+const maxCaseGrowth = 4
 
 func lowerByte(c byte) byte {
 	if c >= 'A' && c <= 'Z' {
@@ -82,7 +90,7 @@ func validUTF8(s string) string {
 		if r == malformed {
 			r = utf8.RuneError
 		}
-		b, s = utf8.AppendRune(b, r), s[size:]
+		b, s = utf8.AppendRune(withRoom(b), r), s[size:]
 	}
 	return string(b)
 }
@@ -101,8 +109,12 @@ func mapBytes(f func(byte) byte) kernel.Kernel {
 		}
 		b := newBuilder(tensor.Values[string](out))
 		for _, s := range tensor.Values[string](in) {
+			if len(s) >= blockSize { // the buffer would grow with it
+				b.mapped(s, &table)
+				continue
+			}
 			from := len(b.buf)
-			//sizedmake:ok a string of the input, or less than blockSize
+			//sizedmake:ok less than blockSize
 			b.buf = append(b.buf, s...)
 			added := b.buf[from:]
 			for i, c := range added {
