@@ -66,6 +66,9 @@ func buckets(hash func(*kernel.Construction) (func(string) uint64, error)) kerne
 			}
 			dst := tensor.Values[int64](out)
 			for i, s := range tensor.Values[string](in) {
+				if i%checkEvery == 0 && ctx.Context().Err() != nil {
+					return ctx.Context().Err()
+				}
 				dst[i] = int64(remainder(sum(s), n, share))
 			}
 			return nil

@@ -26,6 +26,9 @@ func init() {
 			}
 			lengths := tensor.Values[int32](out)
 			for i, s := range tensor.Values[string](in) {
+				if i%checkEvery == 0 && ctx.Context().Err() != nil {
+					return ctx.Context().Err()
+				}
 				n := len(s)
 				if chars {
 					n = countChars(s)

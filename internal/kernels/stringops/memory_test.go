@@ -117,3 +117,19 @@ func TestMemoryOfCases(t *testing.T) {
 		t.Errorf("got %q", s)
 	}
 }
+
+// Strings that share a long text take time and no memory.
+func TestStringsEndWithStep(t *testing.T) {
+	texts := kerneltest.SharedText(4, 8)
+	kerneltest.WantCancelled(t, "StringToHashBucketFast", opdef.Attrs{"num_buckets": int64(8)}, texts)
+	kerneltest.WantCancelled(t, "Substr", opdef.Attrs{"unit": "UTF8_CHAR", "T": tensor.Int64}, texts, tensor.Scalar[int64](1), tensor.Scalar[int64](2))
+	kerneltest.WantCancelled(t, "StringLength", opdef.Attrs{"unit": "UTF8_CHAR"}, texts)
+}
+
+// A long set of delimiters does not make the split slow.
+func TestSplitAtManyDelimiters(t *testing.T) {
+	got, err := kerneltest.Try("StringSplit", opdef.Attrs{"skip_empty": true}, tensor.Vector("a,b;c"), tensor.Scalar(strings.Repeat(";,", 1<<10)))
+	if err != nil || strings.Join(tensor.Values[string](&got[1]), " ") != "a b c" {
+		t.Errorf("got %v, %v", got, err)
+	}
+}

@@ -91,9 +91,13 @@ func splitAny(parts []string, s, set string, skipEmpty bool) []string {
 		}
 		return parts
 	}
+	var delimits [256]bool // a search in the set would take time for each byte of both
+	for i := range len(set) {
+		delimits[set[i]] = true
+	}
 	start := 0
 	for i := range len(s) + 1 {
-		if i < len(s) && strings.IndexByte(set, s[i]) < 0 {
+		if i < len(s) && !delimits[s[i]] {
 			continue
 		}
 		if !skipEmpty || i > start {

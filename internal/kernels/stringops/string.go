@@ -11,6 +11,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
+// checkEvery is the number of strings between two looks at the context of a step. Many strings may
+// share a long text, so that they take time and no memory.
+const checkEvery = 64
+
 // eachString sets output 0, of the shape of input 0, by applying a function to each string.
 func eachString[T tensor.Elem](ctx *kernel.Context, f func(string) (T, error)) error {
 	in := ctx.Input(0)
@@ -22,6 +26,9 @@ func eachString[T tensor.Elem](ctx *kernel.Context, f func(string) (T, error)) e
 	dst := tensor.Values[T](out)
 	var meter membudget.Meter
 	for i, s := range vals {
+		if i%checkEvery == 0 && ctx.Context().Err() != nil {
+			return ctx.Context().Err()
+		}
 		meter.MustTake(len(s))
 		if dst[i], err = f(s); err != nil {
 			return err

@@ -78,6 +78,9 @@ func substr(ctx *kernel.Context, part cut, quote bool) error {
 		fromPos = elementwise.Offsets(shape, pos.Shape())
 	}
 	for i, dst := 0, tensor.Values[string](out); i < len(dst); i++ {
+		if i%checkEvery == 0 && ctx.Context().Err() != nil {
+			return ctx.Context().Err()
+		}
 		from, at := i, i*step
 		if fromText != nil {
 			from = fromText[i]
