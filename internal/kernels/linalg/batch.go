@@ -60,8 +60,8 @@ func stackedEig() family[float64] {
 		n := int64(in[0].rows)
 		return [][]int64{{n + 1, n}}, square(in)
 	}
-	return family[float64]{outs, func(_ *kernel.Construction, in []matrix[float64]) ([][]float64, error) {
-		e, v := hermitianEig(in[0])
-		return [][]float64{append(e, v.a...)}, nil
+	return family[float64]{outs, func(c *call, in []matrix[float64]) ([][]float64, error) {
+		e, v, err := hermitianEig(c.step, in[0])
+		return [][]float64{append(e, v.a...)}, err
 	}}
 }

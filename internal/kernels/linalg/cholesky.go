@@ -21,7 +21,7 @@ func init() {
 }
 
 func choleskyOp[S scalar]() family[S] {
-	return family[S]{sameSize, func(_ *kernel.Construction, in []matrix[S]) ([][]S, error) {
+	return family[S]{sameSize, func(_ *call, in []matrix[S]) ([][]S, error) {
 		l, ok := cholesky(in[0])
 		if !ok {
 			// TensorFlow programs expect NaN here instead of an error.
@@ -65,7 +65,7 @@ func choleskyGradSize(_ *kernel.Construction, in []size) ([][]int64, error) {
 // choleskyGrad computes L^-H * sym(L^H * grad) * L^-1. sym halves the diagonal of the lower
 // triangle, mirrors the triangle, and halves the result (Murray, Differentiation of the Cholesky
 // decomposition, 2016).
-func choleskyGrad(_ *kernel.Construction, in []matrix[float64]) ([][]float64, error) {
+func choleskyGrad(_ *call, in []matrix[float64]) ([][]float64, error) {
 	l := lowerPart(in[0])
 	p := l.adjoint().times(lowerPart(in[1]))
 	for i := range p.rows {

@@ -2,6 +2,7 @@ package linalg
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
@@ -43,8 +44,11 @@ func selfAdjointEig[S scalar]() family[S] {
 		}
 		return [][]int64{{n}, {n, n}}, square(in)
 	}
-	return family[S]{outs, func(c *kernel.Construction, in []matrix[S]) ([][]S, error) {
-		e, v := hermitianEig(in[0])
+	return family[S]{outs, func(c *call, in []matrix[S]) ([][]S, error) {
+		e, v, err := hermitianEig(c.step, in[0])
+		if err != nil {
+			return nil, err
+		}
 		values := membudget.Make[S](len(e))
 		for i, x := range e {
 			values[i] = of[S](x)
@@ -59,12 +63,12 @@ func selfAdjointEig[S scalar]() family[S] {
 // hermitianEig returns the eigenvalues, in ascending order, of the Hermitian matrix with a's lower
 // triangle, and unit eigenvectors in the columns of a matrix. It uses the cyclic Jacobi method. If
 // the triangle is not finite, all values are NaN.
-func hermitianEig[S scalar](a matrix[S]) ([]float64, matrix[S]) {
+func hermitianEig[S scalar](ctx context.Context, a matrix[S]) ([]float64, matrix[S], error) {
 	a = lowerPart(a)
 	n := a.rows
 	if !a.finite() {
 		a.fill(math.NaN())
-		return repeated(math.NaN(), n), a
+		return repeated(math.NaN(), n), a, nil
 	}
 	for i := range n {
 		a.set(i, i, of[S](re(a.at(i, i))))
@@ -76,6 +80,9 @@ func hermitianEig[S scalar](a matrix[S]) ([]float64, matrix[S]) {
 	for range 60 {
 		rotated := false
 		for p := range n {
+			if ctx.Err() != nil {
+				return nil, a, ctx.Err()
+			}
 			for q := p + 1; q < n; q++ {
 				rotated = annihilate(a, v, p, q) || rotated
 			}
@@ -94,7 +101,7 @@ func hermitianEig[S scalar](a matrix[S]) ([]float64, matrix[S]) {
 		e[k] = re(a.at(i, i))
 		copy(sorted.row(k), v.row(i))
 	}
-	return e, sorted.adjoint()
+	return e, sorted.adjoint(), nil
 }
 
 // annihilate zeroes element (p, q) of a by a two-sided rotation, and applies the rotation to the

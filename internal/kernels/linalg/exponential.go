@@ -1,9 +1,8 @@
 package linalg
 
 import (
+	"context"
 	"math"
-
-	"github.com/weft-ml/weft/kernel"
 )
 
 func init() {
@@ -12,8 +11,8 @@ func init() {
 }
 
 func exponentials[S scalar]() family[S] {
-	return family[S]{sameSize, func(_ *kernel.Construction, in []matrix[S]) ([][]S, error) {
-		return [][]S{exponential(in[0]).a}, nil
+	return family[S]{sameSize, func(c *call, in []matrix[S]) ([][]S, error) {
+		return [][]S{exponential(c.step, in[0]).a}, c.step.Err()
 	}}
 }
 
@@ -27,10 +26,10 @@ var pade = [14]float64{
 // padeNorm is the 1-norm up to which the approximant of degree 13 has the precision of float64.
 const padeNorm = 5.371920351148152
 
-// exponential returns exp(a). It scales a by a power of two, evaluates the Padé approximant of
+// exponential returns exp(a), or an unfinished value when ctx ends. It scales a by a power of two, evaluates the Padé approximant of
 // degree 13, and squares the result (Higham, The scaling and squaring method for the matrix
 // exponential revisited, 2005).
-func exponential[S scalar](a matrix[S]) matrix[S] {
+func exponential[S scalar](ctx context.Context, a matrix[S]) matrix[S] {
 	if !a.finite() {
 		a.fill(math.NaN())
 		return a
@@ -57,6 +56,9 @@ func exponential[S scalar](a matrix[S]) matrix[S] {
 	}
 	result := factor(v).solve(u)
 	for range squarings {
+		if ctx.Err() != nil {
+			break
+		}
 		result = result.times(result)
 	}
 	return result

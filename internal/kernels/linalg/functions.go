@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/cmplx"
 
-	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -20,12 +19,15 @@ func init() {
 // function returns an operation that applies a function of matrices. f computes the function of an
 // upper triangular Schur factor. It returns false if the function has no value.
 func function[S scalar](f func(t matrix[complex128]) (matrix[complex128], bool)) family[S] {
-	return family[S]{sameSize, func(_ *kernel.Construction, in []matrix[S]) ([][]S, error) {
+	return family[S]{sameSize, func(c *call, in []matrix[S]) ([][]S, error) {
 		wide := newMatrix[complex128](in[0].rows, in[0].rows)
 		for i, x := range in[0].a {
 			wide.a[i] = toComplex(x)
 		}
-		form, ok := schur(wide)
+		form, ok := schur(c.step, wide)
+		if c.step.Err() != nil {
+			return nil, c.step.Err()
+		}
 		result := form.t
 		if ok {
 			result, ok = f(form.t)

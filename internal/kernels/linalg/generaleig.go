@@ -59,7 +59,10 @@ func newEig[T, C tensor.Elem, S scalar](in element[T, S], out element[C, complex
 				for j, x := range in.read(tensor.Values[T](ctx.Input(0)), i, n, n).a {
 					a.a[j] = toComplex(x)
 				}
-				form, ok := schur(a)
+				form, ok := schur(ctx.Context(), a)
+				if ctx.Context().Err() != nil {
+					return ctx.Context().Err()
+				}
 				if !ok {
 					return status.InvalidArgumentf("Eigen decomposition was not successful. The input might not be valid.")
 				}

@@ -1,6 +1,7 @@
 package linalg
 
 import (
+	"context"
 	"math"
 
 	"github.com/weft-ml/weft/kernel"
@@ -31,7 +32,7 @@ func newLeastSquares[T tensor.Elem, S scalar](e element[T, S]) kernel.New {
 		return kernel.Func(func(ctx *kernel.Context) error {
 			r := ctx.Input(2)
 			outs := func(_ *kernel.Construction, in []size) ([][]int64, error) { return rectangular(in) }
-			return runStack(ctx, c, e, 2, family[S]{outs, func(c *kernel.Construction, in []matrix[S]) ([][]S, error) {
+			return runStack(ctx, c, e, 2, family[S]{outs, func(c *call, in []matrix[S]) ([][]S, error) {
 				// Without matrices the regularizer is not checked.
 				if r.Rank() != 0 {
 					return nil, status.InvalidArgumentf("l2_regularizer must be scalar, got shape %v", r.Shape())
@@ -40,19 +41,19 @@ func newLeastSquares[T tensor.Elem, S scalar](e element[T, S]) kernel.New {
 				if !(penalty >= 0) {
 					return nil, status.InvalidArgumentf("l2_regularizer must be >= 0.")
 				}
-				x, err := leastSquares(in[0], in[1], penalty, c.Attrs.Bool("fast"))
+				x, err := leastSquares(c.step, in[0], in[1], penalty, c.Attrs.Bool("fast"))
 				return [][]S{x.a}, err
 			}})
 		}), nil
 	}
 }
 
-func leastSquares[S scalar](a, b matrix[S], penalty float64, fast bool) (matrix[S], error) {
+func leastSquares[S scalar](ctx context.Context, a, b matrix[S], penalty float64, fast bool) (matrix[S], error) {
 	if len(a.a) == 0 || len(b.a) == 0 {
 		return newMatrix[S](a.cols, b.cols), nil
 	}
 	if !fast {
-		return smallest(a, b), nil
+		return smallest(ctx, a, b)
 	}
 	at := a.adjoint()
 	wide := a.rows < a.cols
@@ -89,9 +90,12 @@ func illConditioned[S scalar](l matrix[S]) bool {
 
 // smallest returns the minimum-norm solution. It ignores singular values of the size of rounding
 // errors.
-func smallest[S scalar](a, b matrix[S]) matrix[S] {
+func smallest[S scalar](ctx context.Context, a, b matrix[S]) (matrix[S], error) {
 	p := min(a.rows, a.cols)
-	s, u, v := svd(a, p, p)
+	s, u, v, err := svd(ctx, a, p, p)
+	if err != nil {
+		return a, err
+	}
 	x := u.adjoint().times(b)
 	for i := range p {
 		scale := 0.0
@@ -102,5 +106,5 @@ func smallest[S scalar](a, b matrix[S]) matrix[S] {
 			x.row(i)[j] *= of[S](scale)
 		}
 	}
-	return v.times(x)
+	return v.times(x), nil
 }

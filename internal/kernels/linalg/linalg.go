@@ -7,6 +7,7 @@
 package linalg
 
 import (
+	"context"
 	"math"
 	"math/cmplx"
 
@@ -177,7 +178,13 @@ var (
 // those of the input matrices, and the outputs for one matrix of each input.
 type family[S scalar] struct {
 	outs    func(c *kernel.Construction, in []size) ([][]int64, error)
-	compute func(c *kernel.Construction, in []matrix[S]) ([][]S, error)
+	compute func(c *call, in []matrix[S]) ([][]S, error)
+}
+
+// call is an execution of an operation.
+type call struct {
+	*kernel.Construction
+	step context.Context // ends with the step
 }
 
 // size is the size of a matrix.
@@ -248,7 +255,7 @@ func runStack[T tensor.Elem, S scalar](ctx *kernel.Context, c *kernel.Constructi
 		for j, s := range sizes {
 			in[j] = e.read(tensor.Values[T](ctx.Input(j)), i, s.rows, s.cols)
 		}
-		results, err := f.compute(c, in)
+		results, err := f.compute(&call{c, ctx.Context()}, in)
 		for j := range results {
 			e.write(outs[j], i, results[j])
 		}

@@ -164,7 +164,7 @@ func substitute[S scalar](a, x matrix[S], lower, unit bool) {
 }
 
 func inverse[S scalar]() family[S] {
-	return family[S]{sameSize, func(c *kernel.Construction, in []matrix[S]) ([][]S, error) {
+	return family[S]{sameSize, func(c *call, in []matrix[S]) ([][]S, error) {
 		a := in[0]
 		if c.Attrs.Bool("adjoint") {
 			a = a.adjoint()
@@ -178,7 +178,7 @@ func inverse[S scalar]() family[S] {
 }
 
 func solver[S scalar]() family[S] {
-	return family[S]{solution, func(c *kernel.Construction, in []matrix[S]) ([][]S, error) {
+	return family[S]{solution, func(c *call, in []matrix[S]) ([][]S, error) {
 		a := in[0]
 		if c.Attrs.Bool("adjoint") {
 			a = a.adjoint()
@@ -193,7 +193,7 @@ func solver[S scalar]() family[S] {
 
 func determinant[S scalar]() family[S] {
 	outs := func(_ *kernel.Construction, in []size) ([][]int64, error) { return [][]int64{{}}, square(in) }
-	return family[S]{outs, func(_ *kernel.Construction, in []matrix[S]) ([][]S, error) {
+	return family[S]{outs, func(_ *call, in []matrix[S]) ([][]S, error) {
 		sign, log := factor(in[0]).determinant()
 		return [][]S{{sign * of[S](math.Exp(log))}}, nil
 	}}
@@ -201,7 +201,7 @@ func determinant[S scalar]() family[S] {
 
 func logDeterminant[S scalar]() family[S] {
 	outs := func(_ *kernel.Construction, in []size) ([][]int64, error) { return [][]int64{{}, {}}, square(in) }
-	return family[S]{outs, func(_ *kernel.Construction, in []matrix[S]) ([][]S, error) {
+	return family[S]{outs, func(_ *call, in []matrix[S]) ([][]S, error) {
 		sign, log := factor(in[0]).determinant()
 		return [][]S{{sign}, {of[S](log)}}, nil
 	}}

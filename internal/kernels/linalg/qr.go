@@ -42,9 +42,9 @@ func qrOp[S scalar]() family[S] {
 		p := int64(width(c, m, n))
 		return [][]int64{{int64(m), p}, {p, int64(n)}}, nil
 	}
-	return family[S]{outs, func(c *kernel.Construction, in []matrix[S]) ([][]S, error) {
+	return family[S]{outs, func(c *call, in []matrix[S]) ([][]S, error) {
 		m, n := in[0].rows, in[0].cols
-		q, r := qr(in[0], width(c, m, n), leastNormal(c.Attrs.Type("T")))
+		q, r := qr(in[0], width(c.Construction, m, n), leastNormal(c.Attrs.Type("T")))
 		return [][]S{q.a, r.a}, nil
 	}}
 }

@@ -1,6 +1,7 @@
 package linalg
 
 import (
+	"context"
 	"math"
 	"math/cmplx"
 
@@ -11,13 +12,13 @@ import (
 type schurForm struct{ t, u matrix[complex128] }
 
 // schur returns the Schur form of a square matrix, by QR steps on its Hessenberg form. It returns
-// false if a is not finite or the steps do not converge. It overwrites a.
-func schur(a matrix[complex128]) (schurForm, bool) {
+// false if a is not finite, the steps do not converge, or ctx ends. It overwrites a.
+func schur(ctx context.Context, a matrix[complex128]) (schurForm, bool) {
 	f := schurForm{t: a, u: identity[complex128](a.rows)}
 	if !a.finite() {
 		return f, false
 	}
-	f.reduce()
+	f.reduce(ctx)
 	const perColumn = 30
 	left, tries := perColumn*a.rows, 0
 	for hi := a.rows - 1; hi > 0; {
@@ -29,7 +30,7 @@ func schur(a matrix[complex128]) (schurForm, bool) {
 			hi, tries = hi-1, 0
 			continue
 		}
-		if left--; left < 0 {
+		if left--; left < 0 || ctx.Err() != nil {
 			return f, false
 		}
 		f.step(lo, hi, f.shift(hi, tries))
@@ -38,9 +39,12 @@ func schur(a matrix[complex128]) (schurForm, bool) {
 	return f, true
 }
 
-// reduce zeroes t below its first subdiagonal.
-func (f schurForm) reduce() {
+// reduce zeroes t below its first subdiagonal, unless ctx ends.
+func (f schurForm) reduce(ctx context.Context) {
 	for k := range f.t.rows - 1 {
+		if ctx.Err() != nil {
+			return
+		}
 		h, beta := newReflector(f.t, k, k+1, leastNormal(tensor.Complex128))
 		h.apply(f.t, h.tau, k)
 		f.t.set(k+1, k, beta)

@@ -26,7 +26,7 @@ func TestSchur(t *testing.T) {
 					a.set(i, j, at(i, j))
 				}
 			}
-			f, ok := schur(a.clone())
+			f, ok := schur(t.Context(), a.clone())
 			if !ok {
 				t.Fatalf("%s of %d: no convergence", name, n)
 			}

@@ -1,6 +1,7 @@
 package linalg
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -53,13 +54,16 @@ func svdOp[S scalar]() family[S] {
 		}
 		return [][]int64{{p}, {m, p}, {n, p}}, nil
 	}
-	return family[S]{outs, func(c *kernel.Construction, in []matrix[S]) ([][]S, error) {
+	return family[S]{outs, func(c *call, in []matrix[S]) ([][]S, error) {
 		a := in[0]
 		left, right := min(a.rows, a.cols), min(a.rows, a.cols)
 		if c.Attrs.Bool("full_matrices") {
 			left, right = a.rows, a.cols
 		}
-		s, u, v := svd(a, left, right)
+		s, u, v, err := svd(c.step, a, left, right)
+		if err != nil {
+			return nil, err
+		}
 		results := [][]S{membudget.Make[S](len(s)), u.a, v.a}
 		for i, x := range s {
 			results[0][i] = of[S](x)
@@ -73,21 +77,23 @@ func svdOp[S scalar]() family[S] {
 
 // svd returns the singular values in descending order and the given numbers of left and right
 // singular vectors. If the matrix is not finite, all values are NaN.
-func svd[S scalar](a matrix[S], left, right int) (s []float64, u, v matrix[S]) {
+func svd[S scalar](ctx context.Context, a matrix[S], left, right int) (s []float64, u, v matrix[S], err error) {
 	if a.rows < a.cols {
-		s, v, u = svd(a.adjoint(), right, left)
-		return s, u, v
+		s, v, u, err = svd(ctx, a.adjoint(), right, left)
+		return s, u, v, err
 	}
 	if !a.finite() {
 		nan := func(n int) []S {
 			return repeated(of[S](math.NaN()), n)
 		}
-		return repeated(math.NaN(), a.cols), matrix[S]{nan(a.rows * left), a.rows, left}, matrix[S]{nan(a.cols * right), a.cols, right}
+		return repeated(math.NaN(), a.cols), matrix[S]{nan(a.rows * left), a.rows, left}, matrix[S]{nan(a.cols * right), a.cols, right}, nil
 	}
 	// The rows of w are the conjugated columns of a. orthogonalize makes them orthogonal and
 	// accumulates the rotations in the rows of z.
 	w, z := a.adjoint(), identity[S](a.cols)
-	orthogonalize(w, z)
+	if err := orthogonalize(ctx, w, z); err != nil {
+		return nil, u, v, err
+	}
 	order := membudget.Make[int](a.cols)
 	norms := membudget.Make[float64](a.cols)
 	for i := range order {
@@ -110,16 +116,19 @@ func svd[S scalar](a matrix[S], left, right int) (s []float64, u, v matrix[S]) {
 			axpy(basis.row(k), of[S](1/norms[i]), w.row(i))
 		}
 	}
-	complete(basis)
-	return s, basis.adjoint(), vectors.adjoint()
+	complete(ctx, basis)
+	return s, basis.adjoint(), vectors.adjoint(), ctx.Err()
 }
 
 // orthogonalize rotates pairs of rows of w until all are orthogonal, and the rows of z with them
 // (one-sided Jacobi method of Hestenes).
-func orthogonalize[S scalar](w, z matrix[S]) {
+func orthogonalize[S scalar](ctx context.Context, w, z matrix[S]) error {
 	for range 60 {
 		rotated := false
 		for p := range w.rows {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			for q := p + 1; q < w.rows; q++ {
 				x, y := w.row(p), w.row(q)
 				a, b, g := norm(x), norm(y), dot(x, y)
@@ -138,9 +147,10 @@ func orthogonalize[S scalar](w, z matrix[S]) {
 			}
 		}
 		if !rotated {
-			return
+			break
 		}
 	}
+	return nil
 }
 
 // rotate replaces x and y by c*x - s*phase'*y and s*phase*x + c*y, where phase' is the conjugate of
@@ -177,13 +187,13 @@ func norm[S scalar](x []S) float64 {
 }
 
 // complete replaces zero rows by unit vectors that are orthogonal to all other rows.
-func complete[S scalar](m matrix[S]) {
+func complete[S scalar](ctx context.Context, m matrix[S]) {
 	next := 0
 	for i := range m.rows {
 		if norm(m.row(i)) > 0.5 {
 			continue
 		}
-		for ; next < m.cols; next++ {
+		for ; next < m.cols && ctx.Err() == nil; next++ {
 			v := membudget.Make[S](m.cols)
 			v[next] = 1
 			for range 2 { // the second pass restores lost orthogonality

@@ -82,7 +82,7 @@ func tridiagonalSolve[S scalar]() family[S] {
 		}
 		return [][]int64{{int64(in[1].rows), int64(in[1].cols)}}, nil
 	}
-	return family[S]{outs, func(c *kernel.Construction, in []matrix[S]) ([][]S, error) {
+	return family[S]{outs, func(c *call, in []matrix[S]) ([][]S, error) {
 		super, main, sub := in[0].row(0), in[0].row(1), in[0].row(2)
 		if c.Attrs.Bool("perturb_singular") {
 			perturbingFor[S](c.Attrs.Type("T")).solve(super, main, sub, in[1])
@@ -142,7 +142,7 @@ func tridiagonalMatMul[S scalar]() family[S] {
 		}
 		return [][]int64{{int64(in[3].rows), int64(in[3].cols)}}, nil
 	}
-	return family[S]{outs, func(_ *kernel.Construction, in []matrix[S]) ([][]S, error) {
+	return family[S]{outs, func(_ *call, in []matrix[S]) ([][]S, error) {
 		b := in[3]
 		out := newMatrix[S](b.rows, b.cols)
 		for i := range b.rows {
