@@ -100,6 +100,7 @@ func newSpectrogram(c *kernel.Construction) (kernel.Kernel, error) {
 			hann[i] = 0.5 - 0.5*math.Cos(2*math.Pi*float64(i)/float64(window))
 		}
 		parallel.For(channels*rows, max(1, 20_000/(width*10)), func(lo, hi int) {
+			membudget.MustTake(3 * 8 * int64(fftLength(window)))
 			plan := fourier.NewFFT(fftLength(window))
 			samples, parts := membudget.Make[float64](plan.Len()), membudget.Make[complex128](width)
 			for row := lo; row < hi; row++ {

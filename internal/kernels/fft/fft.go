@@ -141,7 +141,10 @@ func run[T, U number](t transform, withLength bool) func(*kernel.Context) error 
 		}
 		g := newGrid(in.Shape(), lengths, t.inverse && withLength)
 		load(g, tensor.Values[T](in))
-		g.transform(t.inverse)
+		g.transform(ctx.Context(), t.inverse)
+		if ctx.Context().Err() != nil {
+			return ctx.Context().Err()
+		}
 		store(tensor.Values[U](out), g, int(shape[len(shape)-1]))
 		return nil
 	}

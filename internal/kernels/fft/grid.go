@@ -1,9 +1,8 @@
 package fft
 
 import (
+	"context"
 	"slices"
-
-	"gonum.org/v1/gonum/dsp/fourier"
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
@@ -75,8 +74,8 @@ func load[T number](g grid, in []T) {
 }
 
 // transform applies the transform along every dimension. If half is set, it restores the redundant
-// components before the last one.
-func (g grid) transform(inverse bool) {
+// components before the last one. When ctx ends, the result is unfinished.
+func (g grid) transform(ctx context.Context, inverse bool) {
 	stride := 1
 	strides := membudget.Make[int](len(g.dims))
 	for axis := len(g.dims) - 1; axis >= 0; axis-- {
@@ -87,7 +86,7 @@ func (g grid) transform(inverse bool) {
 		if axis == len(g.dims)-1 && g.half {
 			g.mirror()
 		}
-		g.along(n, strides[axis], inverse)
+		g.along(ctx, n, strides[axis], inverse)
 	}
 }
 
@@ -106,27 +105,27 @@ func (g grid) mirror() {
 	}
 }
 
-// along transforms all lines of n elements with the given stride.
-func (g grid) along(n, stride int, inverse bool) {
+// along transforms all lines of n elements with the given stride, until ctx ends.
+func (g grid) along(ctx context.Context, n, stride int, inverse bool) {
 	if n == 1 {
 		return
 	}
 	parallel.For(len(g.x)/n, max(1, elementwise.Grain(20)/n), func(lo, hi int) {
-		plan := fourier.NewCmplxFFT(n) // not shared: it contains scratch memory
+		plan := newPlan(n)
 		line := membudget.Make[complex128](n)
-		for i := lo; i < hi; i++ {
+		for i := lo; i < hi && ctx.Err() == nil; i++ {
 			at := i/stride*stride*n + i%stride
 			for k := range line {
 				line[k] = g.x[at+k*stride]
 			}
 			if inverse {
-				plan.Sequence(line, line)
+				plan.backward(line)
 				for k := range line {
 					g.x[at+k*stride] = line[k] / complex(float64(n), 0)
 				}
 				continue
 			}
-			plan.Coefficients(line, line)
+			plan.forward(line)
 			for k := range line {
 				g.x[at+k*stride] = line[k]
 			}
