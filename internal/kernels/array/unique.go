@@ -180,7 +180,7 @@ func classes(in *tensor.Tensor, outer, n, inner int) (class, firsts []int64, err
 	class = membudget.Make[int64](n)
 	known := map[string]int64{}
 	var meter membudget.Meter
-	var key []byte
+	key := membudget.MakeCap[byte](4 * outer * inner)
 	for i := range n {
 		key = key[:0]
 		for o := range outer {
