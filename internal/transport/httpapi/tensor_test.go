@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,4 +129,23 @@ func FuzzValues(f *testing.F) {
 			t.Fatalf("%s: got %v, %v, want %v", out.Values, back.String(), err, v.String())
 		}
 	})
+}
+
+// The shape is that of the first elements. The text is read once, however deep it is nested.
+func TestShapeOf(t *testing.T) {
+	for text, want := range map[string][]int64{
+		`1`: {}, `"["`: {}, `[]`: {0}, `[1,2]`: {2}, `[[1,2],[3]]`: {2, 2}, `[[],[1]]`: {2, 0}, `[1,[2]]`: {2},
+		`[[1],2,[[3]]]`: {3, 1}, ` [ [ [ 1 ] ] , [ [ 2 ] , [ 3 ] ] ] `: {2, 1, 1}, `["]",{"b64":"["}]`: {2},
+	} {
+		if got := (&parser{text: []byte(text)}).shapeOf(); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", text, got, want)
+		}
+	}
+	if got := (&parser{text: []byte(`[[[1,2],[3,4]]]`), complex: true}).shapeOf(); !slices.Equal(got, []int64{1, 2}) {
+		t.Errorf("complex numbers: got %v", got)
+	}
+	deep := []byte(strings.Repeat("[", maxRank) + "1" + strings.Repeat(",1", 1000) + strings.Repeat("]", maxRank))
+	if n := testing.AllocsPerRun(1, func() { (&parser{text: deep}).shapeOf() }); n > 20 {
+		t.Errorf("%v allocations", n)
+	}
 }

@@ -108,30 +108,48 @@ func (p *parser) isPair() bool {
 	return false
 }
 
-// shapeOf returns the shape of the first elements of each level.
+// shapeOf returns the shape of the first elements of each level. It reads the text once.
 func (p *parser) shapeOf() []int64 {
 	shape := []int64{}
-	for at := 0; ; {
-		q := &parser{text: p.text, at: at, complex: p.complex}
-		q.skip()
-		if q.at >= len(q.text) || q.text[q.at] != '[' || q.isPair() {
-			return shape
+	q := &parser{text: p.text, complex: p.complex}
+	depth, first := 0, 0 // open lists, and those of them that are first elements of the one around
+	descends := true     // no list of those has been closed, and no other element was found
+	for q.skip(); q.at < len(q.text); q.skip() {
+		if q.text[q.at] == ']' {
+			if descends = false; depth == first {
+				first--
+			}
+			depth--
+			q.at++
+		} else {
+			if depth == first && depth > 0 {
+				shape[depth-1]++
+			}
+			if q.text[q.at] != '[' || q.isPair() {
+				descends = false
+				q.skipValue()
+			} else {
+				if depth++; descends {
+					first++
+					if shape = append(shape, 0); len(shape) > maxRank {
+						return shape
+					}
+				}
+				q.at++
+			}
 		}
-		q.at++
-		at = q.at
-		n := int64(0)
-		for q.skip(); q.at < len(q.text) && q.text[q.at] != ']'; q.skip() {
-			q.value()
-			n++
-		}
-		if shape = append(shape, n); n == 0 || len(shape) > maxRank {
-			return shape
+		if first == 0 {
+			break
 		}
 	}
+	return shape
 }
 
 // value skips one value and returns its text.
-func (p *parser) value() string {
+func (p *parser) value() string { return string(p.skipValue()) }
+
+// skipValue skips one value and returns its bytes.
+func (p *parser) skipValue() []byte {
 	start, depth := p.at, 0
 	for p.at < len(p.text) {
 		switch c := p.text[p.at]; c {
@@ -139,11 +157,11 @@ func (p *parser) value() string {
 			depth++
 		case ']', '}':
 			if depth == 0 {
-				return string(p.text[start:p.at])
+				return p.text[start:p.at]
 			}
 			if depth--; depth == 0 {
 				p.at++
-				return string(p.text[start:p.at])
+				return p.text[start:p.at]
 			}
 		case '"':
 			for p.at++; p.at < len(p.text) && p.text[p.at] != '"'; p.at++ {
@@ -153,16 +171,16 @@ func (p *parser) value() string {
 			}
 			if depth == 0 {
 				p.at++
-				return string(p.text[start:min(p.at, len(p.text))])
+				return p.text[start:min(p.at, len(p.text))]
 			}
 		case ',', ' ', '\t', '\r', '\n', ':':
 			if depth == 0 {
-				return string(p.text[start:p.at])
+				return p.text[start:p.at]
 			}
 		}
 		p.at++
 	}
-	return string(p.text[start:])
+	return p.text[start:]
 }
 
 // collect returns the tensor of all elements.
