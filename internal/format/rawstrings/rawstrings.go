@@ -5,13 +5,22 @@ package rawstrings
 import (
 	"encoding/binary"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
+// header is the memory of a string in a list, in bytes.
+const header = 16
+
 // Decode returns the n strings that b consists of. Errors call them by a noun, such as "element".
+// The error is ResourceExhausted if there is no memory for the strings: a request may use the same
+// bytes for many tensors.
 func Decode(b []byte, n int64, noun string) ([]string, error) {
 	if n > int64(len(b)/4) {
 		return nil, status.InvalidArgumentf("%d bytes are too few for %d %ss", len(b), n, noun)
+	}
+	if !membudget.Take(n*header + int64(len(b))) {
+		return nil, status.ResourceExhaustedf("there is no memory for %d %ss (--memory-limit)", n, noun)
 	}
 	vals := make([]string, n)
 	for i := range vals {
@@ -25,6 +34,15 @@ func Decode(b []byte, n int64, noun string) ([]string, error) {
 		return nil, status.InvalidArgumentf("%d bytes are left after the last %s", len(b), noun)
 	}
 	return vals, nil
+}
+
+// Size returns the number of bytes that [Append] appends.
+func Size(vals []string) int64 {
+	n := int64(0)
+	for _, s := range vals {
+		n += 4 + int64(len(s))
+	}
+	return n
 }
 
 // Append appends strings to b.

@@ -55,6 +55,8 @@ const (
 	decoding = 4
 	// listed is the memory for an element of a list, in bytes.
 	listed = 24
+	// object is the memory for a tensor that is given, in bytes.
+	object = 160
 )
 
 // bodyTimeout bounds the time in which the body of a request must arrive.
@@ -186,7 +188,10 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, o *operation, pa
 		resp = wholeMessage{m}
 	}
 	b, err := json.Marshal(resp) // without the spaces that protojson adds at random
-	if err != nil {
+	switch {
+	case status.CodeOf(err) == status.ResourceExhausted:
+		return err
+	case err != nil:
 		return status.Internalf("the answer cannot be written as JSON: %w", err)
 	}
 	kind := "application/json"
@@ -221,7 +226,11 @@ func (h *Handler) decode(r *http.Request, o *operation, c *call, to any) error {
 		}
 		body, c.tail = body[:n], body[n:]
 	}
-	release := membudget.Hold(int64(decoding*len(body) + listed*bytes.Count(body, []byte(","))))
+	needed := decoding*len(body) + listed*bytes.Count(body, []byte(","))
+	if o.Binary { // not for graphs, whose messages are asked for on their own
+		needed += object * bytes.Count(body, []byte("{"))
+	}
+	release := membudget.Hold(int64(needed))
 	if release == nil {
 		return status.ResourceExhaustedf("there is no memory for a request of %d bytes (--memory-limit)", len(body))
 	}

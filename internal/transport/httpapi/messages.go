@@ -42,16 +42,25 @@ func (m *message[T, P]) UnmarshalJSON(b []byte) error {
 
 // MarshalJSON implements json.Marshaler.
 func (m message[T, P]) MarshalJSON() ([]byte, error) {
-	return protojson.MarshalOptions{UseProtoNames: true}.Marshal(m.of)
+	return marshalMessage(m.of)
+}
+
+// marshalMessage returns the JSON of a message, such as the traces of a step, whose memory it asks
+// for: names of fields and digits take ten times the size of the message in wire format, and
+// json.Marshal copies the text.
+func marshalMessage(m proto.Message) ([]byte, error) {
+	const growth, small = 10, 16 << 10
+	if n := int64(proto.Size(m)); n > small && !membudget.Take(growth*(1+marshaled)*n) {
+		return nil, status.ResourceExhaustedf("there is no memory for the JSON of a message (--memory-limit)")
+	}
+	return protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 }
 
 // wholeMessage is an answer that is a protocol buffer.
 type wholeMessage struct{ of proto.Message }
 
 // MarshalJSON implements json.Marshaler.
-func (m wholeMessage) MarshalJSON() ([]byte, error) {
-	return protojson.MarshalOptions{UseProtoNames: true}.Marshal(m.of)
-}
+func (m wholeMessage) MarshalJSON() ([]byte, error) { return marshalMessage(m.of) }
 
 // Requests and answers. The tags "doc" are part of the description.
 type (

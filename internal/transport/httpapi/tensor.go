@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/weft-ml/weft/internal/format/nested"
 	"github.com/weft-ml/weft/internal/format/rawstrings"
@@ -147,19 +149,22 @@ func encode(t *tensor.Tensor, form string, tail *[]byte) (*Tensor, error) {
 		out.Shape = &[]int64{}
 	}
 	if form == "" || form == formValues {
-		if !membudget.Take(int64(t.NumElements())*12 + nested.Lists(t.Shape())*6) {
+		size := textSize(t)
+		if !membudget.Take(size + marshaled*size) {
 			return nil, tooLarge(t)
 		}
-		out.Values = appendValues(nil, t, t.Shape(), 0)
+		out.Values = appendValues(make([]byte, 0, size), t, t.Shape(), 0)
 		return out, nil
 	}
 	size := int64(t.NumElements()) * int64(d.Size())
 	if d == tensor.String {
-		for _, s := range tensor.Values[string](t) {
-			size += 4 + int64(len(s))
-		}
+		size = rawstrings.Size(tensor.Values[string](t))
 	}
-	if !membudget.Take(2 * size) {
+	needed := size + int64(cap(*tail)) // of a tail that is moved
+	if form == formBase64 {
+		needed = size + marshaled*int64(base64.StdEncoding.EncodedLen(int(size)))
+	}
+	if !membudget.Take(needed) {
 		return nil, tooLarge(t)
 	}
 	if form == formBase64 {
@@ -168,8 +173,59 @@ func encode(t *tensor.Tensor, form string, tail *[]byte) (*Tensor, error) {
 		return out, nil
 	}
 	out.Bytes = &Range{Offset: int64(len(*tail)), Size: size}
-	*tail = appendContent(*tail, t)
+	*tail = appendContent(slices.Grow(*tail, int(size)), t)
 	return out, nil
+}
+
+// marshaled is how often json.Marshal holds the text of a tensor: in a buffer that doubles while it
+// grows, and in the copy of it that it returns.
+const marshaled = 3
+
+// textSize returns about the size of the values of a tensor as JSON, in bytes. That of strings is
+// exact: tensors whose strings share one text are much smaller than their JSON.
+func textSize(t *tensor.Tensor) int64 {
+	const list = 6
+	size := nested.Lists(t.Shape()) * list
+	switch d := t.DType(); d {
+	case tensor.String:
+		var last string
+		var n int64
+		for i, s := range tensor.Values[string](t) {
+			if i == 0 || !same(s, last) {
+				last, n = s, int64(textLen(s))
+			}
+			size += n + int64(len(","))
+		}
+		return size
+	case tensor.Float64, tensor.Complex128:
+		const digits = 25
+		return size + int64(t.NumElements())*int64(d.Size())/8*digits
+	default:
+		const digits = 12 // most numbers have fewer
+		return size + int64(t.NumElements())*int64(max(1, d.Size()/4))*digits
+	}
+}
+
+// same reports whether strings share their text.
+func same(a, b string) bool { return len(a) == len(b) && unsafe.StringData(a) == unsafe.StringData(b) }
+
+// textLen returns the size of what appendText appends, in bytes.
+func textLen(s string) int {
+	if !utf8.ValidString(s) {
+		return len(`{"b64":""}`) + base64.StdEncoding.EncodedLen(len(s))
+	}
+	n := len(`""`) + len(s)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\' || c == '\b' || c == '\f' || c == '\n' || c == '\r' || c == '\t':
+			n++
+		case c < ' ' || c == '<' || c == '>' || c == '&':
+			n += len(`\u0000`) - 1
+		case c == 0xe2 && (s[i:i+3] == "\u2028" || s[i:i+3] == "\u2029"):
+			n += len(`\u2028`) - len("\u2028")
+		}
+	}
+	return n
 }
 
 func tooLarge(t *tensor.Tensor) error {
