@@ -4,16 +4,28 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/servingpb"
 	"github.com/weft-ml/weft/internal/serving/jsondoc"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
-// Examples returns the examples of a request. method is "classify" or "regress".
+const (
+	// exampleSize is the memory of an example without features, in bytes. Its text may have two.
+	exampleSize = 320
+	// featureSize is the memory of a feature and of its entry in the map of an example, in bytes.
+	featureSize = 256
+	// valueSize is the memory of a value of a feature, in bytes, with what its list leaves unused.
+	valueSize = 48
+)
+
+// Examples returns the examples of a request. method is "classify" or "regress". It panics with a
+// [*membudget.Exceeded] if there is no memory for them.
 func Examples(doc jsondoc.Value, method string) (*servingpb.Input, error) {
+	var meter membudget.Meter
 	context, hasContext := doc.Member("context")
 	var common *pb.Example
 	if hasContext {
 		var err error
-		if common, err = example(context); err != nil {
+		if common, err = example(context, &meter); err != nil {
 			return nil, err
 		}
 	}
@@ -26,9 +38,9 @@ func Examples(doc jsondoc.Value, method string) (*servingpb.Input, error) {
 	case list.Len() == 0:
 		return nil, status.InvalidArgumentf("JSON Value: %s 'examples' value is an empty array", doc)
 	}
-	examples := make([]*pb.Example, 0, list.Len())
+	examples := membudget.MakeCap[*pb.Example](list.Len())
 	for v := range list.Elements() {
-		e, err := example(v)
+		e, err := example(v, &meter)
 		if err != nil {
 			return nil, err
 		}
@@ -43,20 +55,21 @@ func Examples(doc jsondoc.Value, method string) (*servingpb.Input, error) {
 }
 
 // example returns the example of an object of features.
-func example(v jsondoc.Value) (*pb.Example, error) {
+func example(v jsondoc.Value, meter *membudget.Meter) (*pb.Example, error) {
 	if v.Kind() != jsondoc.Object {
 		return nil, status.InvalidArgumentf("Example must be JSON object but got JSON %s", v.Kind())
 	}
+	meter.MustTake(exampleSize + featureSize*v.Len())
 	features := make(map[string]*pb.Feature, v.Len())
 	for name, value := range v.Members() {
 		f := &pb.Feature{}
 		if value.Kind() == jsondoc.Array {
 			for e := range value.Elements() {
-				if err := addToFeature(f, name, e); err != nil {
+				if err := addToFeature(f, name, e, meter); err != nil {
 					return nil, err
 				}
 			}
-		} else if err := addToFeature(f, name, value); err != nil {
+		} else if err := addToFeature(f, name, value, meter); err != nil {
 			return nil, err
 		}
 		features[name] = f
@@ -65,7 +78,8 @@ func example(v jsondoc.Value) (*pb.Example, error) {
 }
 
 // addToFeature adds one value to a feature, whose values have one kind.
-func addToFeature(f *pb.Feature, name string, v jsondoc.Value) error {
+func addToFeature(f *pb.Feature, name string, v jsondoc.Value, meter *membudget.Meter) error {
+	meter.MustTake(valueSize)
 	switch v.Kind() {
 	case jsondoc.String, jsondoc.Object:
 		if v.Kind() == jsondoc.Object && !IsBase64(v) {
@@ -80,6 +94,7 @@ func addToFeature(f *pb.Feature, name string, v jsondoc.Value) error {
 				return err
 			}
 		}
+		meter.MustTake(len(b))
 		return addBytes(f, name, b)
 	case jsondoc.True:
 		return addInt(f, name, 1)

@@ -59,9 +59,15 @@ func AppendElements(b []byte, t *tensor.Tensor) ([]byte, error) {
 	var w *writer
 	switch t.DType() {
 	case tensor.Float16:
+		if err := takeText("", t); err != nil {
+			return nil, err
+		}
 		vals := tensor.Values[tensor.Float16Elem](t)
 		w = &writer{element: func(b []byte, i int) []byte { return AppendFloat(b, float64(vals[i].Float32()), 32) }}
 	case tensor.Uint16:
+		if err := takeText("", t); err != nil {
+			return nil, err
+		}
 		w = &writer{element: unsigned[uint16](t)}
 	case tensor.BFloat16:
 		return nil, status.InvalidArgumentf("BF16 has no form in JSON")

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/weft-ml/weft/internal/format/nested"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -79,6 +80,9 @@ func AppendPredictions(b []byte, out map[string]tensor.Tensor) ([]byte, error) {
 		}
 		writers[i] = w
 	}
+	if err := takeNames(names, batch); err != nil {
+		return nil, err
+	}
 	b = append(b, "{\n    \"predictions\": ["...)
 	for row := range batch {
 		if row > 0 {
@@ -104,6 +108,18 @@ func AppendPredictions(b []byte, out map[string]tensor.Tensor) ([]byte, error) {
 	return append(b, "]\n}"...), nil
 }
 
+// takeNames asks for the memory of names that are written for each row, if there are several.
+func takeNames(names []string, rows int) error {
+	size := int64(0)
+	for _, name := range names {
+		size += StringSize(name) + int64(len(": , "))
+	}
+	if len(names) > 1 && !membudget.Take(grown*size*int64(rows)) {
+		return status.ResourceExhaustedf("there is no memory for the text of %d rows (--memory-limit)", rows)
+	}
+	return nil
+}
+
 // writer writes the elements of a tensor.
 type writer struct {
 	t       tensor.Tensor
@@ -112,8 +128,8 @@ type writer struct {
 
 // newWriter asks for the memory of the text.
 func newWriter(name string, t tensor.Tensor) (*writer, error) {
-	if !membudget.Take(textSize(&t)) {
-		return nil, status.ResourceExhaustedf("there is no memory for the text of output %s with %d elements (--memory-limit)", name, t.NumElements())
+	if err := takeText(name, &t); err != nil {
+		return nil, err
 	}
 	w := &writer{t: t}
 	switch t.DType() {
@@ -155,17 +171,68 @@ func newWriter(name string, t tensor.Tensor) (*writer, error) {
 	return w, nil
 }
 
-// textSize returns about the size of the text of a tensor, in bytes. It is doubled, for the slice
-// that grows with it.
-func textSize(t *tensor.Tensor) int64 {
-	const number, list = 12, 4
-	size := int64(t.NumElements())*number + nested.Lists(t.Shape())*list
-	if t.DType() == tensor.String {
-		for _, s := range tensor.Values[string](t) {
-			size += int64(len(s))
-		}
+// grown is how often a slice that grows with a text takes the memory of it.
+const grown = 2
+
+// takeText asks for the memory of the text of a tensor.
+func takeText(name string, t *tensor.Tensor) error {
+	if !membudget.Take(grown * textSize(name, t)) {
+		return status.ResourceExhaustedf("there is no memory for the text of output %s with %d elements (--memory-limit)", name, t.NumElements())
 	}
-	return 2 * size
+	return nil
+}
+
+// textSize returns about the size of the text of a tensor, in bytes. That of strings is exact:
+// tensors whose strings share one text are much smaller than their JSON.
+func textSize(name string, t *tensor.Tensor) int64 {
+	const list, separator = 4, 2
+	n := int64(t.NumElements())
+	size := nested.Lists(t.Shape())*list + n*separator
+	switch t.DType() {
+	case tensor.String:
+		of := StringSize
+		if strings.HasSuffix(name, bytesSuffix) {
+			of = func(s string) int64 { return int64(len(`{"b64": ""}`) + base64.StdEncoding.EncodedLen(len(s))) }
+		}
+		var last string
+		var lastSize int64
+		for i, s := range tensor.Values[string](t) {
+			if i == 0 || len(s) != len(last) || unsafe.StringData(s) != unsafe.StringData(last) {
+				last, lastSize = s, of(s)
+			}
+			size += lastSize
+		}
+		return size
+	case tensor.Float64:
+		return size + n*24
+	case tensor.Float32, tensor.Int64, tensor.Uint64:
+		return size + n*16
+	default:
+		return size + n*10
+	}
+}
+
+// StringSize returns the size of what [AppendString] appends, in bytes.
+func StringSize(s string) int64 {
+	n := len(`""`)
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case c >= utf8.RuneSelf:
+			r, size := utf8.DecodeRuneInString(s[i:])
+			n += utf8.RuneLen(r)
+			i += size
+			continue
+		case c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t':
+			n += 2
+		case c < ' ':
+			n += len(`\u0000`)
+		default:
+			n++
+		}
+		i++
+	}
+	return int64(n)
 }
 
 func signed[T int8 | int16 | int32 | int64](t *tensor.Tensor) func(b []byte, i int) []byte {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/format/rawstrings"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -72,10 +73,19 @@ func decodeRaw(input string, d tensor.DType, shape tensor.Shape, b []byte) (tens
 	return t, err
 }
 
-// encodeRaw is the inverse of decodeRaw. The bytes are a copy.
-func encodeRaw(t *tensor.Tensor) []byte {
-	if t.DType() != tensor.String {
-		return append([]byte{}, t.Bytes()...)
+// appendRaw is the inverse of decodeRaw: it appends the bytes of an output to b. It asks for their
+// memory, which is larger than that of a tensor whose strings share one text.
+func appendRaw(b []byte, output string, t *tensor.Tensor) ([]byte, error) {
+	size := int64(len(t.Bytes()))
+	if t.DType() == tensor.String {
+		size = rawstrings.Size(tensor.Values[string](t))
 	}
-	return rawstrings.Append([]byte{}, tensor.Values[string](t))
+	if !membudget.Take(size + int64(len(b))) {
+		return nil, status.ResourceExhaustedf("there is no memory for the %d bytes of output '%s' (--memory-limit)", size, output)
+	}
+	b = slices.Grow(b, int(size))
+	if t.DType() == tensor.String {
+		return rawstrings.Append(b, tensor.Values[string](t)), nil
+	}
+	return append(b, t.Bytes()...), nil
 }

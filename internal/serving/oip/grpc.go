@@ -8,6 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/servingpb"
 	"github.com/weft-ml/weft/internal/serving/predict"
 	"github.com/weft-ml/weft/internal/serving/servable"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -58,7 +59,11 @@ func (s *Server) modelInfer(ctx context.Context, q *servingpb.ModelInferRequest)
 	r := &servingpb.ModelInferResponse{ModelName: q.GetModelName(), ModelVersion: strconv.FormatInt(version, 10), Id: q.GetId()}
 	for _, o := range outs {
 		r.Outputs = append(r.Outputs, &servingpb.ModelInferResponse_InferOutputTensor{Name: o.name, Datatype: datatype(o.t.DType()), Shape: o.t.Shape()})
-		r.RawOutputContents = append(r.RawOutputContents, encodeRaw(&o.t))
+		raw, err := appendRaw([]byte{}, o.name, &o.t)
+		if err != nil {
+			return nil, err
+		}
+		r.RawOutputContents = append(r.RawOutputContents, raw)
 	}
 	return r, nil
 }
@@ -140,7 +145,7 @@ func converted[F any, T tensor.Elem](input string, shape tensor.Shape, vals []F,
 	if int64(len(vals)) != shape.NumElements() {
 		return tensor.Tensor{}, status.InvalidArgumentf("input '%s' of shape %v has %d elements", input, shape, len(vals))
 	}
-	out := make([]T, len(vals))
+	out := membudget.Make[T](len(vals))
 	for i, v := range vals {
 		out[i] = convert(v)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/serving/jsondoc"
 	"github.com/weft-ml/weft/internal/serving/jsontensor"
 	"github.com/weft-ml/weft/internal/serving/servable"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -228,6 +229,7 @@ func (q *jsonRequest) respond(version int64, outs []output) (answer, error) {
 	}
 	b = append(b, `, "outputs": [`...)
 	var tail []byte
+	var err error
 	hasBinary := false
 	for i, o := range outs {
 		b = jsontensor.AppendString(append(appendComma(b, i), `{"name": `...), o.name)
@@ -239,19 +241,26 @@ func (q *jsonRequest) respond(version int64, outs []output) (answer, error) {
 		}
 		if binary {
 			hasBinary = true
-			raw := encodeRaw(&o.t)
+			before := len(tail)
+			if tail, err = appendRaw(tail, o.name, &o.t); err != nil {
+				return answer{}, err
+			}
 			b = append(b, `, "parameters": {"binary_data_size": `...)
-			b = append(strconv.AppendInt(b, int64(len(raw)), 10), "}}"...)
-			tail = append(tail, raw...)
+			b = append(strconv.AppendInt(b, int64(len(tail)-before), 10), "}}"...)
 			continue
 		}
-		var err error
 		if b, err = jsontensor.AppendElements(append(b, `, "data": `...), &o.t); err != nil {
+			if status.CodeOf(err) == status.ResourceExhausted {
+				return answer{}, err
+			}
 			return answer{}, status.InvalidArgumentf("output '%s' needs binary data: %w", o.name, err)
 		}
 		b = append(b, '}')
 	}
 	b = append(b, "]}"...)
+	if !membudget.Take(int64(len(tail))) {
+		return answer{}, status.ResourceExhaustedf("there is no memory for an answer with %d bytes (--memory-limit)", len(tail))
+	}
 	a := answer{code: http.StatusOK, body: append(b, tail...)}
 	if hasBinary {
 		a.jsonSize = len(b)

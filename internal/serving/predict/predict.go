@@ -15,6 +15,7 @@ import (
 	"github.com/weft-ml/weft/internal/serving/models"
 	"github.com/weft-ml/weft/internal/serving/servable"
 	"github.com/weft-ml/weft/internal/serving/stats"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -300,6 +301,10 @@ func (a *API) GetModelStatus(_ context.Context, q *servingpb.GetModelStatusReque
 func (a *API) HandleReloadConfigRequest(ctx context.Context, q *servingpb.ReloadConfigRequest) (*servingpb.ReloadConfigResponse, error) {
 	if q.GetConfig().GetModelConfigList() == nil {
 		return nil, status.InvalidArgumentf("ServerModelConfig type not supported by HandleReloadConfigRequest. Only ModelConfigList is currently supported")
+	}
+	const metricSize = 128 // memory of a metric of the answer, in bytes; its name may have none
+	if n := len(q.GetMetricNames()); !membudget.Take(int64(n) * metricSize) {
+		return nil, status.ResourceExhaustedf("there is no memory for an answer with %d metrics (--memory-limit)", n)
 	}
 	before := a.Stats.Counters()
 	if err := a.Models.Apply(ctx, q.GetConfig()); err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/weft-ml/weft/internal/serving/jsontensor"
 	"github.com/weft-ml/weft/internal/serving/predict"
 	"github.com/weft-ml/weft/internal/serving/servable"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/transport/httpbody"
 	"github.com/weft-ml/weft/internal/transport/httpcode"
 	"github.com/weft-ml/weft/savedmodel"
@@ -231,13 +232,13 @@ func (h *Handler) post(ctx context.Context, spec *servingpb.ModelSpec, verb stri
 		if err != nil {
 			return nil, err
 		}
-		return classes(r.GetResult()), nil
+		return classes(r.GetResult())
 	}
 	r, err := h.API.RegressFrom(ctx, &servingpb.RegressionRequest{ModelSpec: spec, Input: in}, predict.REST)
 	if err != nil {
 		return nil, err
 	}
-	return values(r.GetResult()), nil
+	return values(r.GetResult())
 }
 
 func (h *Handler) predict(ctx context.Context, spec *servingpb.ModelSpec, doc jsondoc.Value) ([]byte, error) {
@@ -317,7 +318,28 @@ func given(sig *servable.Signature, v jsondoc.Value) []serve.Argument {
 	return list
 }
 
-func classes(r *servingpb.ClassificationResult) []byte {
+const (
+	// numberSize is the size of the text of a number of 32 bits and its list, in bytes.
+	numberSize = 24
+	// grown is how often a slice that grows with a text takes the memory of it.
+	grown = 2
+)
+
+func errNoMemory(examples int) error {
+	return status.ResourceExhaustedf("there is no memory for the text of the results of %d examples (--memory-limit)", examples)
+}
+
+func classes(r *servingpb.ClassificationResult) ([]byte, error) {
+	size := int64(0)
+	for _, row := range r.GetClassifications() {
+		size += numberSize
+		for _, c := range row.GetClasses() {
+			size += numberSize + jsontensor.StringSize(string(c.GetLabel()))
+		}
+	}
+	if !membudget.Take(grown * size) {
+		return nil, errNoMemory(len(r.GetClassifications()))
+	}
 	b := append([]byte(nil), "{\n    \"results\": ["...)
 	for i, row := range r.GetClassifications() {
 		if i > 0 {
@@ -333,10 +355,13 @@ func classes(r *servingpb.ClassificationResult) []byte {
 		}
 		b = append(b, ']')
 	}
-	return append(b, "]\n}"...)
+	return append(b, "]\n}"...), nil
 }
 
-func values(r *servingpb.RegressionResult) []byte {
+func values(r *servingpb.RegressionResult) ([]byte, error) {
+	if n := len(r.GetRegressions()); !membudget.Take(grown * numberSize * int64(n)) {
+		return nil, errNoMemory(n)
+	}
 	b := append([]byte(nil), "{\n    \"results\": ["...)
 	for i, v := range r.GetRegressions() {
 		if i > 0 {
@@ -344,5 +369,5 @@ func values(r *servingpb.RegressionResult) []byte {
 		}
 		b = jsontensor.AppendFloat(b, float64(v.GetValue()), 32)
 	}
-	return append(b, "]\n}"...)
+	return append(b, "]\n}"...), nil
 }

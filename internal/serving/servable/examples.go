@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/servingpb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -37,8 +38,14 @@ func examplesTensor(in *servingpb.Input) (tensor.Tensor, error) {
 	if len(list) == 0 {
 		return tensor.Tensor{}, status.InvalidArgumentf("Input is empty.")
 	}
+	// The context is in each example, so a short list of them could take all memory.
+	const copies, header = 2, 16
+	var meter membudget.Meter
 	vals := make([]string, len(list))
 	for i, e := range list {
+		if !meter.Take(header + copies*(len(context)+proto.Size(e))) {
+			return tensor.Tensor{}, status.ResourceExhaustedf("there is no memory for %d examples (--memory-limit)", len(list))
+		}
 		b, err := proto.MarshalOptions{}.MarshalAppend(slices.Clip(context), e)
 		if err != nil {
 			return tensor.Tensor{}, status.InvalidArgumentf("%w", err)
@@ -105,6 +112,15 @@ func classification(out map[string]tensor.Tensor, n int) (*servingpb.Classificat
 		}
 		width = int(shape[1])
 	}
+	size := int64(n) * int64(1+width) * messageSize
+	if labelled {
+		for _, label := range tensor.Values[string](&classes) {
+			size += int64(len(label))
+		}
+	}
+	if err := takeResult(n, size); err != nil {
+		return nil, err
+	}
 	result := &servingpb.ClassificationResult{Classifications: make([]*servingpb.Classifications, n)}
 	for i := range n {
 		row := &servingpb.Classifications{Classes: make([]*servingpb.Class, width)}
@@ -121,6 +137,19 @@ func classification(out map[string]tensor.Tensor, n int) (*servingpb.Classificat
 		result.Classifications[i] = row
 	}
 	return result, nil
+}
+
+// messageSize is the memory of the message of a class, of the classes of an example or of its
+// value, in bytes, with its place in a list.
+const messageSize = 120
+
+// takeResult asks for the memory of the results of n examples. Models give each example the same
+// labels, whose copies take more than the tensor.
+func takeResult(n int, bytes int64) error {
+	if !membudget.Take(bytes) {
+		return status.ResourceExhaustedf("there is no memory for the results of %d examples (--memory-limit)", n)
+	}
+	return nil
 }
 
 // Regress runs a signature with one value for each example.
@@ -152,6 +181,9 @@ func (s *Servable) Regress(ctx context.Context, name string, in *servingpb.Input
 		return nil, status.InvalidArgumentf("Input batch size did not match output batch size: %d vs. %d", n, shape[0])
 	case t.DType() != tensor.Float32:
 		return nil, status.InvalidArgumentf("Expected output Tensor of DT_FLOAT.  Got: %s", t.DType().Name())
+	}
+	if err := takeResult(n, int64(n)*messageSize); err != nil {
+		return nil, err
 	}
 	result := &servingpb.RegressionResult{Regressions: make([]*servingpb.Regression, n)}
 	for i, v := range tensor.Values[float32](&t) {

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/internal/trust"
 	"github.com/weft-ml/weft/status"
@@ -119,9 +120,14 @@ func withRollback[Req, Resp any](
 	}})
 }
 
-// replyToPanic logs a panic of a handler and replies with an Internal error. Handlers defer it.
+// replyToPanic logs a panic of a handler and replies with an Internal error, or with one that there
+// is no memory. Handlers defer it.
 func replyToPanic(c *grpch2.Call, logger *slog.Logger, method string) {
-	if v := recover(); v != nil {
+	switch v := recover().(type) {
+	case nil:
+	case *membudget.Exceeded:
+		_ = c.Reply(failed(status.ResourceExhaustedf("there is no memory for %d more bytes of a request (--memory-limit)", v.Bytes)))
+	default:
 		logger.ErrorContext(c.Context(), "panic in a handler", "method", method, "panic", v, "stack", string(debug.Stack()))
 		_ = c.Reply(failed(status.Internalf("panic while serving %s: %v", method, v)))
 	}
