@@ -10,8 +10,10 @@ import (
 
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/sstable"
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -46,7 +48,11 @@ func (s Store) openBundle(prefix string) (*Reader, error) {
 		b.order = binary.BigEndian
 	}
 	tensors := map[string]*stored{}
+	var meter membudget.Meter
 	for key, entry := range entries {
+		if !meter.Take(storedSize + pieceSize*len(entry.GetSlices())) {
+			return nil, in(IndexFile(prefix), errNoMemory)
+		}
 		if key[0] == 0 { // a slice, which the entry of the whole tensor lists
 			continue
 		}
@@ -57,6 +63,24 @@ func (s Store) openBundle(prefix string) (*Reader, error) {
 		tensors[key] = t
 	}
 	return &Reader{tensors, b}, nil
+}
+
+const (
+	// storedSize is the memory of a tensor that can be read, and pieceSize that of a piece of it, in
+	// bytes, with their entries in maps.
+	storedSize, pieceSize = 400, 200
+)
+
+// errNoMemory is the error for an index or for elements that there is no memory for. A block of an
+// index can claim to have millions of entries, each with a key of the size of the block.
+var errNoMemory = status.ResourceExhaustedf("out of memory: there is none for what the file has (--memory-limit)")
+
+// unmarshal decodes a message, whose memory it asks for. ok is false if it is malformed.
+func unmarshal(b []byte, m proto.Message) (ok bool, err error) {
+	if !protomem.Take(m.ProtoReflect().Descriptor(), b) {
+		return false, errNoMemory
+	}
+	return proto.Unmarshal(b, m) == nil, nil
 }
 
 // readIndex returns the header and the entries of an index.
@@ -73,19 +97,27 @@ func (s Store) readIndex(prefix string) (*pb.BundleHeaderProto, map[string]*pb.B
 	}
 	header, entries := &pb.BundleHeaderProto{}, map[string]*pb.BundleEntryProto{}
 	first := true
+	var meter membudget.Meter
 	for key, value := range table.All(&err) {
 		if first != (len(key) == 0) {
 			return nil, nil, status.DataLossf("the header is not the first entry")
 		}
 		if first {
 			first = false
-			if proto.Unmarshal(value, header) != nil {
+			if ok, err := unmarshal(value, header); err != nil {
+				return nil, nil, err
+			} else if !ok {
 				return nil, nil, status.DataLossf("unable to parse header")
 			}
 			continue
 		}
 		entry := &pb.BundleEntryProto{}
-		if proto.Unmarshal(value, entry) != nil {
+		if !meter.Take(len(key)) {
+			return nil, nil, errNoMemory
+		}
+		if ok, err := unmarshal(value, entry); err != nil {
+			return nil, nil, err
+		} else if !ok {
 			return nil, nil, status.DataLossf("Entry for key %s not parseable.", key)
 		}
 		entries[string(key)] = entry
@@ -127,6 +159,7 @@ func (b *bundle) tensor(name string, entry *pb.BundleEntryProto, entries map[str
 		t.pieces = []piece{{FullSlice(len(shape)), func() (tensor.Tensor, error) { return b.load(entry, dtype, shape) }}}
 		return t, nil
 	}
+	seen := map[*pb.BundleEntryProto]bool{}
 	for _, p := range entry.GetSlices() {
 		s, err := sliceFromProto(p, shape)
 		if err != nil {
@@ -136,6 +169,10 @@ func (b *bundle) tensor(name string, entry *pb.BundleEntryProto, entries map[str
 		if !ok {
 			return nil, status.DataLossf("slice %v is missing", s)
 		}
+		if seen[part] { // each look-up takes the time of a name, which may be long
+			return nil, status.DataLossf("slice %v is listed twice", s)
+		}
+		seen[part] = true
 		partType, partShape, err := b.check(part)
 		if err != nil {
 			return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-ml/weft/internal/format/crc32c"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -41,6 +42,9 @@ func (b *bundle) elements(f io.ReaderAt, e *pb.BundleEntryProto, dtype tensor.DT
 			crc, err = readPlain(f, e.GetOffset(), t.Bytes())
 		}
 	} else {
+		if !membudget.Take(e.GetSize()) {
+			return tensor.Tensor{}, errNoMemory
+		}
 		mem := make([]byte, e.GetSize())
 		if _, err = readPlain(f, e.GetOffset(), mem); err == nil {
 			if dtype == tensor.String {
@@ -109,6 +113,10 @@ func (b *bundle) decodeStrings(mem []byte, shape tensor.Shape) (tensor.Tensor, u
 		t, err := tensor.Alloc(tensor.String, shape)
 		return t, 0, err
 	}
+	const each = 8 + 16 // bytes of a length and of the header of a string
+	if !membudget.Take(int64(n)*each + int64(len(mem))) {
+		return tensor.Tensor{}, 0, errNoMemory
+	}
 	lengths, left := make([]int, n), uint64(len(mem))
 	crc := uint32(0)
 	var buf [8]byte
@@ -159,7 +167,9 @@ func (b *bundle) decodeVariants(mem []byte, shape tensor.Shape) (tensor.Tensor, 
 		}
 		crc = crc32c.Update(crc, sum)
 		data := &pb.VariantTensorDataProto{}
-		if err := proto.Unmarshal(elem, data); err != nil {
+		if ok, err := unmarshal(elem, data); err != nil {
+			return tensor.Tensor{}, 0, err
+		} else if !ok {
 			return tensor.Tensor{}, 0, status.DataLossf("Unable to parse VariantTensorDataProto from buffer of size %d", v)
 		}
 		p.VariantVal = append(p.VariantVal, data)
@@ -193,6 +203,10 @@ func writeElements(w io.Writer, t *tensor.Tensor) (int64, uint32, error) {
 }
 
 func writeStrings(w io.Writer, vals []string) (int64, uint32, error) {
+	const each = 3 * (binary.MaxVarintLen32 + 4) // bytes of the lengths, in slices that grow
+	if !membudget.Take(each * int64(len(vals))) {
+		return 0, 0, errNoMemory
+	}
 	var lengths, sized []byte
 	for _, s := range vals {
 		lengths = binary.AppendUvarint(lengths, uint64(len(s)))

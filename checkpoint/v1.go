@@ -3,12 +3,11 @@ package checkpoint
 import (
 	"errors"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/sstable"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -51,6 +50,9 @@ func (s Store) OpenV1(pattern string) (*Reader, error) {
 		}
 		if err != nil {
 			files.Close()
+			if status.CodeOf(err) == status.ResourceExhausted {
+				return nil, in(path, err)
+			}
 			return nil, status.DataLossf("Unable to open table file %s: %v: %w", path, status.CodeOf(err), err)
 		}
 	}
@@ -89,7 +91,9 @@ func getSlices(table *sstable.Reader, key []byte) (*pb.SavedTensorSlices, error)
 		return nil, err
 	}
 	m := &pb.SavedTensorSlices{}
-	if err := proto.Unmarshal(value, m); err != nil {
+	if ok, err := unmarshal(value, m); err != nil {
+		return nil, err
+	} else if !ok {
 		return nil, status.DataLossf("an entry cannot be parsed")
 	}
 	return m, nil
@@ -110,6 +114,9 @@ func addSlices(tensors map[string]*stored, path string, table *sstable.Reader, m
 		return status.DataLossf("type %v cannot be stored, or the slices have different types", m.GetType())
 	case !t.Shape.Equal(shape):
 		return status.Internalf("Incompatible tensor shapes detected for tensor %s: existing = %v, new = %v", t.Name, t.Shape, shape)
+	}
+	if !membudget.Take(storedSize + pieceSize*int64(len(m.GetSlice()))) {
+		return errNoMemory
 	}
 	for _, p := range m.GetSlice() {
 		s, err := sliceFromProto(p, shape)

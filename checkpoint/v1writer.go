@@ -9,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/internal/format/sstable"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -59,6 +60,10 @@ func (w *V1Writer) AddSlice(name string, full tensor.Shape, s Slice, t *tensor.T
 	if size := maxFieldBytes(t) + header; size > 1<<31 {
 		return status.InvalidArgumentf("Tensor slice is too large to serialize (conservative estimate: %d bytes)", size)
 	}
+	// a copy, of strings and of numbers that get a wider type
+	if !membudget.Take(maxFieldBytes(t) + stringHeader*int64(t.NumElements())) {
+		return errNoMemory
+	}
 	fields := typedFields(t)
 	if fields == nil {
 		return unsupportedV1(t.DType())
@@ -70,6 +75,9 @@ func (w *V1Writer) AddSlice(name string, full tensor.Shape, s Slice, t *tensor.T
 	w.data[string(sliceKey(name, s))] = &pb.SavedTensorSlices{Data: &pb.SavedSlice{Name: name, Slice: s.toProto(), Data: fields}}
 	return nil
 }
+
+// stringHeader is the size of the header of a string of a message, in bytes.
+const stringHeader = 24
 
 // unsupportedV1 returns TensorFlow's error for a type that the format V1 cannot store.
 func unsupportedV1(dtype tensor.DType) error {

@@ -199,7 +199,10 @@ func (s Store) newIndex(prefix string, header *pb.BundleHeaderProto, entries map
 }
 
 func addMessage(table *sstable.Writer, key string, m proto.Message) error {
-	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	value, err := pbconv.Marshal(m)
+	if status.CodeOf(err) == status.ResourceExhausted {
+		return err
+	}
 	if err != nil {
 		return status.Internalf("encoding an entry of an index: %w", err)
 	}

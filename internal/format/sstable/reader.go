@@ -9,6 +9,7 @@ import (
 	"github.com/golang/snappy"
 
 	"github.com/weft-ml/weft/internal/format/crc32c"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -51,6 +52,9 @@ func (t *Reader) block(h handle) (block, error) {
 	if h.offset > t.size || h.size > t.size-h.offset || t.size-h.offset-h.size < trailerSize {
 		return block{}, status.DataLossf("a block of %d bytes at byte %d is beyond the end of a table of %d", h.size, h.offset, t.size)
 	}
+	if !membudget.Take(int64(h.size)) {
+		return block{}, errNoMemory(int64(h.size))
+	}
 	b := make([]byte, h.size+trailerSize)
 	if _, err := t.r.ReadAt(b, int64(h.offset)); err != nil {
 		return block{}, status.DataLossf("reading a block of a table: %w", err)
@@ -72,6 +76,10 @@ func (t *Reader) block(h handle) (block, error) {
 	return parseBlock(contents)
 }
 
+func errNoMemory(bytes int64) error {
+	return status.ResourceExhaustedf("out of memory: there is none for a block of %d bytes (--memory-limit)", bytes)
+}
+
 // maxRatio is an upper bound for the compression ratio: Snappy copies at most 64 bytes per element,
 // and an element has at least 2 bytes.
 const maxRatio = 64
@@ -80,6 +88,9 @@ func uncompress(b []byte) ([]byte, error) {
 	n, err := snappy.DecodedLen(b)
 	if err != nil || n > maxRatio*len(b) {
 		return nil, status.DataLossf("a compressed block of %d bytes claims to hold %d", len(b), n)
+	}
+	if !membudget.Take(int64(n)) {
+		return nil, errNoMemory(int64(n))
 	}
 	out, err := snappy.Decode(nil, b)
 	if err != nil {

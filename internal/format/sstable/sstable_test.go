@@ -12,6 +12,7 @@ import (
 	"github.com/golang/snappy"
 
 	"github.com/weft-ml/weft/internal/format/crc32c"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -139,6 +140,16 @@ func TestCompressed(t *testing.T) {
 		if _, err := all(b); status.CodeOf(err) != status.DataLoss {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// TestMemory reads a block that is much smaller in the file than in memory.
+func TestMemory(t *testing.T) {
+	old := membudget.Limit()
+	defer membudget.SetLimit(old)
+	membudget.SetLimit(64 << 20)
+	if _, err := uncompress(snappy.Encode(nil, make([]byte, 128<<20))); status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("got %v", err)
 	}
 }
 
