@@ -2,12 +2,16 @@ package record
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"io"
 	"strings"
 	"testing"
 
+	"github.com/golang/snappy"
+
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -110,6 +114,21 @@ func TestHugeLength(t *testing.T) {
 	}
 	if _, err := read(b, None); status.CodeOf(err) != status.DataLoss {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A block is much smaller in the file than in memory.
+func TestMemoryOfBlocks(t *testing.T) {
+	block := snappy.Encode(nil, make([]byte, 256<<20))
+	file := append(binary.BigEndian.AppendUint32(nil, uint32(len(block))), block...)
+	old := membudget.Limit()
+	defer membudget.SetLimit(old)
+	membudget.SetLimit(128 << 20)
+	if _, err := read(file, Snappy); status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("got %v", err)
+	}
+	if _, err := read([]byte{0, 0, 0, 5, 0xff, 0xff, 0xff, 0xff, 3}, Snappy); status.CodeOf(err) != status.DataLoss {
+		t.Errorf("a block that claims to be large: got %v", err)
 	}
 }
 

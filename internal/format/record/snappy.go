@@ -9,6 +9,7 @@ import (
 	"github.com/golang/snappy"
 
 	"github.com/weft-ml/weft/internal/format/unsized"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -17,6 +18,7 @@ import (
 const (
 	snappyBlock = 256 << 10 // bytes in a block before compression
 	maxBlock    = 1 << 30   // largest block that is read, in bytes
+	maxRatio    = 64        // bound of the compression: Snappy copies at most 64 bytes with two
 )
 
 type snappyWriter struct {
@@ -84,8 +86,12 @@ func (r *snappyReader) block() error {
 	if err != nil {
 		return err
 	}
-	if n, err := snappy.DecodedLen(packed); err != nil || n > maxBlock {
+	n, err := snappy.DecodedLen(packed)
+	if err != nil || n > maxBlock || n > maxRatio*len(packed) {
 		return status.DataLossf("a block of a Snappy file is damaged")
+	}
+	if !membudget.Take(int64(n)) {
+		return status.ResourceExhaustedf("out of memory: there is none for a Snappy block of %d bytes (--memory-limit)", n)
 	}
 	if r.rest, err = snappy.Decode(nil, packed); err != nil {
 		return errors.Join(status.DataLossf("a block of a Snappy file is damaged"), err)

@@ -6,6 +6,7 @@ import (
 	"github.com/golang/snappy"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -57,6 +58,9 @@ func (c compressed) EncodeVariant() (tensor.EncodedVariant, error) {
 
 func decodeCompressed(v tensor.EncodedVariant) (any, error) {
 	c := compressed{&pb.CompressedElement{}}
+	if !protomem.Take(c.ProtoReflect().Descriptor(), v.Metadata) {
+		return nil, status.ResourceExhaustedf("OOM when decoding a compressed element of %d bytes", len(v.Metadata))
+	}
 	if proto.Unmarshal(v.Metadata, c.CompressedElement) != nil {
 		return nil, status.InvalidArgumentf("cannot decode a compressed element")
 	}

@@ -1,10 +1,12 @@
 package data
 
 import (
+	"bytes"
 	"encoding/hex"
 	"slices"
 	"testing"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/test/kerneltest"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -27,6 +29,17 @@ func (b *bench) compress(e element) tensor.Tensor {
 		b.Fatal(err)
 	}
 	return out[0]
+}
+
+// A component takes two bytes of a message.
+func TestMemoryOfCompressed(t *testing.T) {
+	old := membudget.Limit()
+	defer membudget.SetLimit(old)
+	membudget.SetLimit(128 << 20)
+	_, err := decodeCompressed(tensor.EncodedVariant{TypeName: compressedName, Metadata: bytes.Repeat([]byte{0x12, 0}, 2<<20)})
+	if status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestCompressElement(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -244,6 +245,7 @@ func loadGraph(functions kernel.Functions, r *run, graphDef string) (tensor.Tens
 	if !ok {
 		return tensor.Tensor{}, status.Unimplementedf("cannot run the graph of a dataset: functions are not available")
 	}
+	protomem.MustTake((*pb.GraphDef)(nil).ProtoReflect().Descriptor(), []byte(graphDef))
 	f, err := graphs.Load([]byte(graphDef))
 	if err != nil {
 		return tensor.Tensor{}, err

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/record"
 	"github.com/weft-ml/weft/internal/opkit/protomem"
@@ -51,7 +49,7 @@ func readMetadata(files fileio.Files, path string) (*pb.SnapshotMetadataRecord, 
 		return nil, err
 	}
 	m := &pb.SnapshotMetadataRecord{}
-	if err := proto.Unmarshal(b, m); err != nil {
+	if err := protomem.Unmarshal(b, m); err != nil {
 		return nil, status.DataLossf("Can't parse %s as binary proto", file)
 	}
 	return m, nil

@@ -32,7 +32,7 @@ func newDecodeCompressed(c *kernel.Construction) (kernel.Kernel, error) {
 		"":     func(r io.Reader) (io.Reader, error) { return r, nil },
 		"ZLIB": func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) },
 		"GZIP": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
-		"ZSTD": func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r, zstd.WithDecoderConcurrency(1)) },
+		"ZSTD": nil, // see openZstd
 	}[c.Attrs.String("compression_type")]
 	if !ok {
 		return nil, status.InvalidArgumentf("Only ZLIB, ZSTD, GZIP or NONE are supported compressions")
@@ -53,7 +53,11 @@ func newDecodeCompressed(c *kernel.Construction) (kernel.Kernel, error) {
 			if isGzip && len(s) >= 2 && s[:2] != gzipMagic {
 				return status.DataLossf("inflate() failed with error -3: incorrect header check")
 			}
-			dst[i], err = decompress(s, open)
+			with := open
+			if isZstd {
+				with = openZstd(&header)
+			}
+			dst[i], err = decompress(s, with)
 			switch {
 			case err != nil && isZstd:
 				return status.InvalidArgumentf("Failed to decompress zstd input: %w", err)
@@ -63,6 +67,22 @@ func newDecodeCompressed(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		return nil
 	}), nil
+}
+
+// openZstd returns a function that opens a string whose first frame has the given header. It asks
+// for the memory of the window, which a decoder takes at once: a string of 14 bytes can claim 512
+// MiB.
+func openZstd(header *zstd.Header) func(io.Reader) (io.Reader, error) {
+	const smallest = 8 << 20 // of the largest window of further frames
+	size := header.WindowSize
+	if header.SingleSegment {
+		size = header.FrameContentSize
+	}
+	membudget.MustTake(int64(min(size, 1<<40))) //nolint:gosec // it is smaller
+	window := min(max(header.WindowSize, smallest), zstd.MaxWindowSize)
+	return func(r io.Reader) (io.Reader, error) {
+		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window))
+	}
 }
 
 // gzipMagic is the prefix of gzip files.

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	_ "github.com/weft-ml/weft/internal/proto/pb" // the messages of local://
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -30,10 +31,20 @@ func newMessages(files fileio.Files, source string) (*messages, error) {
 		return &messages{protoregistry.GlobalFiles}, nil
 	}
 	var set descriptorpb.FileDescriptorSet
-	if text, err := files.Read(source); err != nil || proto.Unmarshal(text, &set) != nil {
+	refused := false
+	decode := func(text []byte) bool {
+		if refused = !protomem.Take(set.ProtoReflect().Descriptor(), text); refused {
+			return false
+		}
+		return proto.Unmarshal(text, &set) == nil
+	}
+	if text, err := files.Read(source); err != nil || !decode(text) {
 		set.Reset()
 		text, ok := strings.CutPrefix(source, bytesSource)
-		if !ok || proto.Unmarshal([]byte(text), &set) != nil {
+		if !ok || !decode([]byte(text)) {
+			if refused {
+				return nil, status.ResourceExhaustedf("OOM when decoding a descriptor_source")
+			}
 			return nil, status.InvalidArgumentf("Source does not represent serialized file descriptor set proto. This may be due to a "+
 				"missing dependency on the file containing REGISTER_DESCRIPTOR_POOL(\"%s\", ...);", source)
 		}

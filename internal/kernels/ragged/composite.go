@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
@@ -60,6 +61,9 @@ func typeSpecClass(metadata []byte) (pb.TypeSpecProto_TypeSpecClass, bool) {
 		}
 		_, _, skip := protowire.ConsumeTag(field)
 		value, _ := protowire.ConsumeBytes(field[skip:])
+		if !protomem.Take(spec.ProtoReflect().Descriptor(), value) {
+			return 0, false
+		}
 		if (proto.UnmarshalOptions{Merge: true}).Unmarshal(value, &spec) != nil {
 			return 0, false
 		}

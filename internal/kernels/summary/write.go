@@ -4,7 +4,9 @@ import (
 	"math"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -137,6 +139,7 @@ func importEvent(ctx *kernel.Context, w *writer) error {
 	if err != nil {
 		return err
 	}
+	protomem.MustTake((*pb.Event)(nil).ProtoReflect().Descriptor(), []byte(s))
 	if err := summary.CheckEvent([]byte(s)); err != nil {
 		return status.DataLossf("Bad tf.Event binary proto tensor string")
 	}
@@ -188,6 +191,7 @@ func writeGraph(ctx *kernel.Context, w *writer) error {
 	if err != nil {
 		return err
 	}
+	protomem.MustTake((*pb.GraphDef)(nil).ProtoReflect().Descriptor(), []byte(graph))
 	if err := summary.CheckGraph([]byte(graph)); err != nil {
 		return status.DataLossf("Bad tf.GraphDef binary proto tensor string")
 	}
