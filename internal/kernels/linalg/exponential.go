@@ -26,9 +26,9 @@ var pade = [14]float64{
 // padeNorm is the 1-norm up to which the approximant of degree 13 has the precision of float64.
 const padeNorm = 5.371920351148152
 
-// exponential returns exp(a), or an unfinished value when ctx ends. It scales a by a power of two, evaluates the Padé approximant of
-// degree 13, and squares the result (Higham, The scaling and squaring method for the matrix
-// exponential revisited, 2005).
+// exponential returns exp(a), or an unfinished value when ctx ends. It scales a by a power of two,
+// evaluates the Padé approximant of degree 13, and squares the result (Higham, The scaling and
+// squaring method for the matrix exponential revisited, 2005).
 func exponential[S scalar](ctx context.Context, a matrix[S]) matrix[S] {
 	if !a.finite() {
 		a.fill(math.NaN())
