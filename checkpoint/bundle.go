@@ -66,8 +66,8 @@ func (s Store) openBundle(prefix string) (*Reader, error) {
 }
 
 const (
-	// storedSize is the memory of a tensor that can be read, and pieceSize that of a piece of it, in
-	// bytes, with their entries in maps.
+	// storedSize is the memory of a tensor that can be read, and pieceSize that of a piece of it,
+	// in bytes, with their entries in maps.
 	storedSize, pieceSize = 400, 200
 )
 
