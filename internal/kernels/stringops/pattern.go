@@ -55,7 +55,7 @@ func compile(before, text, after string) (*pattern, error) {
 
 // programSize returns about the number of instructions of a pattern. It stops above maxProgram.
 func programSize(re *syntax.Regexp) int {
-	size := 1
+	var size int
 	switch re.Op {
 	case syntax.OpLiteral:
 		size = max(1, len(re.Rune))
@@ -63,6 +63,8 @@ func programSize(re *syntax.Regexp) int {
 		size = 2
 	case syntax.OpAlternate:
 		size = len(re.Sub)
+	default:
+		size = 1
 	}
 	for _, sub := range re.Sub {
 		if size += programSize(sub); size > maxProgram {

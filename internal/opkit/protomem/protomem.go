@@ -34,7 +34,9 @@ func Unmarshal(b []byte, m proto.Message) error {
 func MustTake(desc protoreflect.MessageDescriptor, b []byte) { membudget.MustTake(size(desc, b, 0)) }
 
 // Take is MustTake that returns false if there is no memory.
-func Take(desc protoreflect.MessageDescriptor, b []byte) bool { return membudget.Take(size(desc, b, 0)) }
+func Take(desc protoreflect.MessageDescriptor, b []byte) bool {
+	return membudget.Take(size(desc, b, 0))
+}
 
 // TextMemory returns about the memory, in bytes, of a message in JSON or in the text format of
 // protocol buffers. Each opening brace begins a message, and each separator a value.
