@@ -42,13 +42,13 @@ func (t *Tensor) Summary(n int) string {
 		s.dim(0)
 	}
 	if total > s.next {
-		s.out.WriteString("...")
+		s.text("...")
 	}
 	return s.out.String()
 }
 
 type summarizer struct {
-	out     strings.Builder
+	out     membudget.Text
 	meter   membudget.Meter
 	shape   Shape
 	limit   int      // end of the elements that are written
@@ -71,8 +71,18 @@ func (s *summarizer) write() {
 		s.limit = s.next
 		return
 	}
-	s.out.WriteString(text)
-	s.next++
+	if s.text(text) {
+		s.next++
+	}
+}
+
+// text writes text, or ends the summary.
+func (s *summarizer) text(text string) bool {
+	ok := s.out.TryWrite(text)
+	if !ok {
+		s.limit = s.next
+	}
+	return ok
 }
 
 func (s *summarizer) dim(d int) {
@@ -81,9 +91,9 @@ func (s *summarizer) dim(d int) {
 		return
 	}
 	for i := int64(0); i < s.shape[d] && s.next < s.limit; i++ {
-		s.out.WriteByte('[')
+		s.text("[")
 		s.dim(d + 1)
-		s.out.WriteByte(']')
+		s.text("]")
 	}
 }
 
@@ -91,12 +101,12 @@ func (s *summarizer) row(d int) {
 	for i := range s.shape[d] {
 		if s.next >= s.limit {
 			if d > 0 {
-				s.out.WriteString("...")
+				s.text("...")
 			}
 			return
 		}
 		if i > 0 {
-			s.out.WriteByte(' ')
+			s.text(" ")
 		}
 		s.write()
 	}

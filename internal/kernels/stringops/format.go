@@ -62,11 +62,10 @@ func newFormatKernel(c *kernel.Construction) (kernel.Kernel, error) {
 
 // printer formats tensors as NumPy does.
 type printer struct {
-	b     strings.Builder
-	meter membudget.Meter
-	ctx   *kernel.Context
-	err   error // of a step that has ended
-	ends  int   // elements printed at either end of a dimension; negative for all
+	b    membudget.Text
+	ctx  *kernel.Context
+	err  error // of a step that has ended
+	ends int   // elements printed at either end of a dimension; negative for all
 
 	t tensor.Tensor // the tensor being printed, as a vector
 	s tensor.Shape  // its shape
@@ -94,8 +93,7 @@ func (p *printer) dim(d, at int) {
 		p.element(at)
 		return
 	}
-	p.meter.MustTake(grownText * len("[]"))
-	p.b.WriteByte('[')
+	p.b.WriteString("[")
 	n, each := int(p.s[d]), int(p.s[d+1:].NumElements())
 	ends := p.ends
 	if ends < 0 || ends > p.t.NumElements() {
@@ -115,17 +113,13 @@ func (p *printer) dim(d, at int) {
 		p.gap(d)
 		p.dim(d+1, at+i*each)
 	}
-	p.b.WriteByte(']')
+	p.b.WriteString("]")
 }
-
-// grownText is the memory for each byte of a text that grows, and is moved to larger memory.
-const grownText = 3
 
 // gap prints the separator between two items of dimension d.
 func (p *printer) gap(d int) {
-	p.meter.MustTake(grownText * (len(p.s) + 1))
 	if d == len(p.s)-1 {
-		p.b.WriteByte(' ')
+		p.b.WriteString(" ")
 		return
 	}
 	//sizedmake:ok a rank
@@ -139,12 +133,14 @@ func (p *printer) element(at int) {
 	}
 	if p.t.DType() == tensor.String {
 		text := tensor.Values[string](&p.t)[at]
-		p.meter.MustTake(grownText * len(text))
+		membudget.MustTake(escaped * int64(len(text)))
 		p.b.WriteString(`"` + tensor.Escape(text, true) + `"`)
 		return
 	}
 	one := p.t.Rows(at, at+1)
-	text := one.Summary(1)
-	p.meter.MustTake(grownText * (len(text) + 1))
-	p.b.WriteString(text)
+	p.b.WriteString(one.Summary(1))
 }
+
+// escaped is the memory that the text of an element takes for each of its bytes while it is written:
+// an escape has four bytes, and is copied as it grows, and once more with the quotes.
+const escaped = 16

@@ -26,6 +26,11 @@ func TestMemoryOfReplacements(t *testing.T) {
 	if err != nil || tensor.Values[string](&got[0])[0] != strings.Repeat("ab", len(long)) {
 		t.Errorf("a short replacement: %v", err)
 	}
+	// the rest of the string is in the result, too
+	for _, global := range []bool{true, false} {
+		kerneltest.WantExhausted(t, 256<<20, "RegexReplace", opdef.Attrs{"replace_global": global},
+			tensor.Vector(strings.Repeat("a", 96<<20)+"b"), tensor.Scalar("b"), tensor.Scalar("c"))
+	}
 }
 
 // The text that strings share is in the result once for each of them.

@@ -66,19 +66,19 @@ func replaceEach(ctx *kernel.Context, re *pattern, rewrite string, global bool) 
 	references := strings.Count(template, "${")
 	return eachString(ctx, func(s string) (string, error) {
 		if global {
-			if err := takeReplaced(ctx, re, s, len(template), references); err != nil {
+			size, err := replacedSize(ctx, re, s, len(template), references)
+			if err != nil {
 				return "", err
 			}
+			defer holdReplaced(size)()
 			return re.ReplaceAllString(s, template), nil
 		}
 		at, err := re.find(ctx.Context(), s)
 		if at == nil || err != nil {
 			return s, err
 		}
-		if n := len(template) + references*(at[1]-at[0]); n >= largeReplaced {
-			membudget.MustTake(2 * int64(n))
-		}
-		return string(re.ExpandString([]byte(s[:at[0]]), template, s, at)) + s[at[1]:], nil
+		defer holdReplaced(int64(len(s) + len(template) + references*(at[1]-at[0])))()
+		return s[:at[0]] + string(re.ExpandString(nil, template, s, at)) + s[at[1]:], nil
 	})
 }
 
@@ -86,21 +86,36 @@ func replaceEach(ctx *kernel.Context, re *pattern, rewrite string, global bool) 
 // counts it afterwards.
 const largeReplaced = 64 << 10
 
-// takeReplaced asks for the memory of the matches in s with a replacement each, if it may be large.
-// The replacement is a template of n bytes with references to groups. It panics with a
-// *membudget.Exceeded if there is no memory. If finding the matches may take long, takeReplaced
-// returns an error when the step ends.
-func takeReplaced(ctx *kernel.Context, re *pattern, s string, n, references int) error {
-	if (len(s)+1)*n+len(s)*references < largeReplaced && !re.isSlow(s) {
-		return ctx.Context().Err()
+// holdReplaced asks for the memory of a result of n bytes until release is called. It panics with a
+// *membudget.Exceeded if there is none. The result is made in memory that grows, and copied.
+func holdReplaced(n int64) (release func()) {
+	if n < largeReplaced {
+		return func() {}
 	}
+	release = membudget.Hold(3 * n)
+	if release == nil {
+		panic(&membudget.Exceeded{Bytes: 3 * n})
+	}
+	return release
+}
+
+// replacedSize returns the size of s after its matches are replaced, or 0 if it is small. The
+// replacement is a template of n bytes with references to groups. If finding the matches may take
+// long, replacedSize returns an error when the step ends.
+func replacedSize(ctx *kernel.Context, re *pattern, s string, n, references int) (int64, error) {
+	if (len(s)+1)*n+len(s)*(1+references) < largeReplaced && !re.isSlow(s) {
+		return 0, ctx.Context().Err()
+	}
+	defer holdReplaced(int64(len(s)))() // the walk copies what does not match
 	matches, matched := 0, 0
 	err := re.walk(ctx.Context(), s, func(match string) {
 		matches++
 		matched += len(match)
 	})
-	membudget.MustTake(2 * (int64(matches)*int64(n) + int64(matched)*int64(references)))
-	return err
+	if matches == 0 {
+		return 0, err // s is the result
+	}
+	return int64(len(s)) + int64(matches)*int64(n) + int64(matched)*int64(references), err
 }
 
 // goTemplate converts an RE2 replacement, which refers to groups by backslash and number, to the
