@@ -32,7 +32,7 @@ func probes() []probe {
 	for i := range wireProbes {
 		wireProbes[i].mayPass = true // the server answers below gRPC
 	}
-	return slices.Concat(memoryProbes, stateProbes, growthProbes, loadProbes, wireProbes, messageProbes, graphProbes, callProbes, chainProbes, recordProbes, kernelProbes, fileProbes, sessionProbes)
+	return slices.Concat(memoryProbes, stateProbes, growthProbes, loadProbes, wireProbes, messageProbes, graphProbes, callProbes, chainProbes, recordProbes, kernelProbes, textProbes, endlessProbes, fileProbes, sessionProbes)
 }
 
 var memoryProbes = []probe{
