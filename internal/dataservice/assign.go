@@ -104,6 +104,9 @@ func (d *Dispatcher) WorkerHeartbeat(_ context.Context, req *datapb.WorkerHeartb
 	if err := rpc.CheckAddress(address); err != nil {
 		return nil, err
 	}
+	if err := d.checkCount(len(req.GetCurrentTasks())); err != nil {
+		return nil, err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w := d.state.workers[address]
@@ -204,6 +207,9 @@ func (d *Dispatcher) joinLocked(w *workerState) error {
 
 // WorkerUpdate records tasks that have produced all of their elements.
 func (d *Dispatcher) WorkerUpdate(_ context.Context, req *datapb.WorkerUpdateRequest) (*datapb.WorkerUpdateResponse, error) {
+	if err := d.checkCount(len(req.GetUpdates())); err != nil {
+		return nil, err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, u := range req.GetUpdates() {

@@ -119,8 +119,12 @@ func (d *Dispatcher) GetOrRegisterDataset(
 		return nil, err
 	}
 	size := int64(proto.Size(req.GetDataset().GetGraph()) + proto.Size(req.GetMetadata()))
-	// the graph is kept, copied into its message, and written to the journal
-	if err := memoryFor("datasets", 3*size); err != nil {
+	// the graph is kept and copied into its message
+	copies := int64(3)
+	if d.Dir != "" { // its entry in the journal is larger by a third, and grows by doubling
+		copies += 5
+	}
+	if err := memoryFor("datasets", copies*size); err != nil {
 		return nil, err
 	}
 	graph, err := proto.Marshal(req.GetDataset().GetGraph())
@@ -187,6 +191,9 @@ func (d *Dispatcher) GetDataServiceMetadata(
 	if err != nil {
 		return nil, err
 	}
+	if err := memoryFor("answers", int64(len(found.Metadata))); err != nil {
+		return nil, err
+	}
 	m := &datapb.DataServiceMetadata{}
 	if err := proto.Unmarshal(found.Metadata, m); err != nil {
 		return nil, status.Internalf("the metadata of dataset %s cannot be read: %v", found.ID, err)
@@ -208,8 +215,8 @@ func (d *Dispatcher) GetDatasetDef(_ context.Context, req *datapb.GetDatasetDefR
 // split returns the splits of the sources of a dataset. It decodes the graph once only, for all
 // iterations. The caller holds the mutex of the dispatcher.
 func (s *dataset) split() ([]source, error) {
-	if s.sources != nil {
-		return s.sources, nil
+	if s.sources != nil || s.unsplit != nil {
+		return s.sources, s.unsplit
 	}
 	release, err := rpc.AdmitGraph(s.Graph, nil)
 	if err != nil {
@@ -220,8 +227,8 @@ func (s *dataset) split() ([]source, error) {
 	if err := proto.Unmarshal(s.Graph, g); err != nil {
 		return nil, status.Internalf("the graph of dataset %s cannot be read: %v", s.ID, err)
 	}
-	s.sources, err = splitSources(g)
-	return s.sources, err
+	s.sources, s.unsplit = splitSources(g)
+	return s.sources, s.unsplit
 }
 
 // def returns a definition that has the graph when it was sent. It shares the memory of the
@@ -379,6 +386,15 @@ func (d *Dispatcher) ClientHeartbeat(_ context.Context, req *datapb.ClientHeartb
 		return resp, nil
 	}
 	resp.IterationFinished = it.finished
+	size := int64(0)
+	for _, t := range it.tasks {
+		if !t.finished {
+			size += d.state.workers[t.Worker].infoMemory()
+		}
+	}
+	if err := memoryFor("answers", size); err != nil {
+		return nil, err
+	}
 	for _, t := range it.tasks {
 		if !t.finished {
 			resp.TaskInfo = append(resp.TaskInfo, d.infoLocked(t))

@@ -52,7 +52,30 @@ const (
 	// entryMemory is about the memory of a job, iteration, task, client or worker, with its entries
 	// in maps, in bytes.
 	entryMemory = 400
+	// currentMemory is about the memory of the number of a task in a heartbeat, in the sets with
+	// which it is compared, in bytes.
+	currentMemory = 64
+	// serverMemory is about the memory of a transfer server in an answer, in bytes.
+	serverMemory = 160
 )
+
+// infoMemory returns about the memory of a description of the worker in an answer, in bytes. The
+// worker may be nil.
+func (w *workerState) infoMemory() int64 {
+	if w == nil {
+		return entryMemory
+	}
+	return entryMemory + serverMemory*int64(len(w.Servers))
+}
+
+// checkCount returns an error for a request of a worker with more tasks than there can be, or if
+// there is no memory to compare them.
+func (d *Dispatcher) checkCount(tasks int) error {
+	if tasks > d.limits.tasks {
+		return status.ResourceExhaustedf("A request of a worker has %d tasks, this dispatcher has at most %d.", tasks, d.limits.tasks)
+	}
+	return memoryFor("answers", currentMemory*int64(tasks))
+}
 
 // room returns an error if there are most things already, or if there is no memory for another one
 // of n bytes.

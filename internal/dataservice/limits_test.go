@@ -11,7 +11,9 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/datapb"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 // A client or worker that makes more and more things reaches a limit, which the error names.
@@ -366,5 +368,106 @@ func waitFor(t *testing.T, task *runningTask, done func() bool) {
 			t.Fatal("the test has ended")
 		case <-time.After(time.Millisecond):
 		}
+	}
+}
+
+// The number of tasks in a request of a worker is bounded before it is compared with others.
+func TestManyTasksOfWorker(t *testing.T) {
+	d := newCluster(t, "").dispatcher
+	d.limits.tasks = 3
+	for name, call := range map[string]func(n int) error{
+		"heartbeat": func(n int) error {
+			_, err := d.WorkerHeartbeat(t.Context(), &datapb.WorkerHeartbeatRequest{WorkerAddress: "127.0.0.1:1", CurrentTasks: make([]int64, n)})
+			return err
+		},
+		"update": func(n int) error {
+			_, err := d.WorkerUpdate(t.Context(), &datapb.WorkerUpdateRequest{Updates: make([]*datapb.TaskProgress, n)})
+			return err
+		},
+	} {
+		if err := call(4); status.CodeOf(err) != status.ResourceExhausted {
+			t.Errorf("%s with 4 tasks: %v", name, err)
+		}
+		if err := call(3); status.CodeOf(err) == status.ResourceExhausted {
+			t.Errorf("%s with 3 tasks: %v", name, err)
+		}
+	}
+}
+
+// What is made for an answer, or for a task, asks for its memory.
+func TestMemoryOfAnswers(t *testing.T) {
+	c := newCluster(t, "")
+	w, _ := c.worker()
+	d := c.dispatcher
+	g := rangeGraph(0, 5, 1)
+	for range 100_000 {
+		g.Node = append(g.Node, &pb.NodeDef{})
+	}
+	client, err := c.job(g, datapb.ProcessingModeDef_OFF, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.heartbeat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	task := c.tasks(client).GetTaskInfo()[0].GetTaskId()
+	large := &datapb.GetOrRegisterDatasetRequest{Metadata: &datapb.DataServiceMetadata{
+		OptionalElementSpec: &datapb.DataServiceMetadata_ElementSpec{ElementSpec: make([]byte, 1<<20)},
+	}}
+	registered, err := d.GetOrRegisterDataset(t.Context(), large)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.mu.Lock()
+	for _, w := range d.state.workers {
+		w.Servers = make([]transferServer, 10_000)
+	}
+	d.mu.Unlock()
+	old := membudget.Limit()
+	defer membudget.SetLimit(old)
+	membudget.SetLimit(1)
+	for name, call := range map[string]func() error{
+		"heartbeat of a client": func() error {
+			_, err := d.ClientHeartbeat(t.Context(), &datapb.ClientHeartbeatRequest{IterationClientId: client})
+			return err
+		},
+		"heartbeat of a worker": func() error {
+			_, err := d.WorkerHeartbeat(t.Context(), &datapb.WorkerHeartbeatRequest{WorkerAddress: w.Address, CurrentTasks: make([]int64, 100_000)})
+			return err
+		},
+		"metadata": func() error {
+			_, err := d.GetDataServiceMetadata(t.Context(), &datapb.GetDataServiceMetadataRequest{DatasetId: registered.GetDatasetId()})
+			return err
+		},
+		"element": func() error {
+			membudget.SetLimit(128 << 20)
+			_, _, err := w.tasks[task].graph()
+			membudget.SetLimit(1)
+			return err
+		},
+	} {
+		if err := call(); status.CodeOf(err) != status.ResourceExhausted {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// The shape of a constant is enough to split a dataset: many sources may share one that is large
+// and has few bytes.
+func TestSplitLargeConstant(t *testing.T) {
+	g := &pb.GraphDef{}
+	b := &builder{g}
+	b.node("rows", "Const", attrs{"dtype": typeOf(tensor.Int64), "value": {Value: &pb.AttrValue_Tensor{Tensor: &pb.TensorProto{
+		Dtype: pb.DataType_DT_INT64, TensorShape: &pb.TensorShapeProto{Dim: []*pb.TensorShapeProto_Dim{{Size: 1 << 50}}}, Int64Val: []int64{1},
+	}}}})
+	b.node("dataset", "_Retval", nil, b.node("slices", "TensorSliceDataset", nil, "rows"))
+	sources, err := splitSources(g)
+	if err != nil || len(sources) != 1 || sources[0].Count != 1<<50 {
+		t.Errorf("got %v, %v", sources, err)
+	}
+	b.node("numbers", "RangeDataset", nil, "rows", "rows", "rows")
+	b.node("of numbers", "_Retval", nil, "numbers")
+	if _, err := splitSources(g); status.CodeOf(err) != status.InvalidArgument {
+		t.Errorf("a range with bounds that are no scalars: %v", err)
 	}
 }

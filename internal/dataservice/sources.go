@@ -91,12 +91,16 @@ func splitSource(nodes map[string]*pb.NodeDef, n *pb.NodeDef) (source, error) {
 	case "RangeDataset":
 		var v [3]int64
 		for i := range v {
-			t, err := constantInput(nodes, n, i)
+			p, shape, err := constantInput(nodes, n, i)
 			if err != nil {
 				return source{}, err
 			}
-			if t.DType() != tensor.Int64 || t.NumElements() != 1 {
+			if p.GetDtype() != pb.DataType_DT_INT64 || shape.NumElements() != 1 {
 				return source{}, status.InvalidArgumentf("input %d of %s is not an int64 scalar", i, n.GetName())
+			}
+			t, err := pbconv.TensorFromProto(p)
+			if err != nil {
+				return source{}, err
 			}
 			v[i] = tensor.Value[int64](&t)
 			t.Release()
@@ -111,27 +115,29 @@ func splitSource(nodes map[string]*pb.NodeDef, n *pb.NodeDef) (source, error) {
 		}
 		return source{Start: start, Step: step, Count: max(0, count)}, nil
 	case "TensorSliceDataset":
-		t, err := constantInput(nodes, n, 0)
+		_, shape, err := constantInput(nodes, n, 0)
 		if err != nil {
 			return source{}, err
 		}
-		defer t.Release()
-		if t.Rank() == 0 {
+		if len(shape) == 0 {
 			return source{}, status.InvalidArgumentf("%s has a scalar component", n.GetName())
 		}
-		return source{Step: 1, Count: t.Shape()[0]}, nil
+		return source{Step: 1, Count: shape[0]}, nil
 	case "TensorDataset":
 		return source{Step: 1, Count: 1}, nil
 	}
 	return source{}, status.Unimplementedf("Cannot create a split provider for dataset of type %s", n.GetOp())
 }
 
-// constantInput returns the value of an input that is a constant.
-func constantInput(nodes map[string]*pb.NodeDef, n *pb.NodeDef, i int) (tensor.Tensor, error) {
+// constantInput returns an input that is a constant, and its shape. It does not decode the elements:
+// a few bytes can stand for a large tensor, which many sources may share.
+func constantInput(nodes map[string]*pb.NodeDef, n *pb.NodeDef, i int) (*pb.TensorProto, tensor.Shape, error) {
 	if i < len(n.GetInput()) {
 		if c := nodes[nodeOf(n.GetInput()[i])]; c.GetOp() == "Const" {
-			return pbconv.TensorFromProto(c.GetAttr()["value"].GetTensor())
+			p := c.GetAttr()["value"].GetTensor()
+			shape, err := pbconv.ShapeFromProto(p.GetTensorShape())
+			return p, shape, err
 		}
 	}
-	return tensor.Tensor{}, status.InvalidArgumentf("input %d of %s is not a constant", i, n.GetName())
+	return nil, nil, status.InvalidArgumentf("input %d of %s is not a constant", i, n.GetName())
 }

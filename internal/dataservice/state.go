@@ -44,6 +44,7 @@ type dataset struct {
 
 	wire    []byte        // serialized DatasetDef; Graph is a part of it
 	sources []source      // of dynamic iterations; nil until the first one
+	unsplit error         // why it has no sources
 	jobs    int           // that use it
 	unused  *list.Element // in state.unused; nil if it must stay
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/datapb"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
@@ -77,11 +78,12 @@ func (t *runningTask) take(ctx context.Context) (*datapb.GetElementResponse, err
 	}
 	defer func() { t.lock <- struct{}{} }()
 	if t.err == nil && t.session == nil {
-		// the graph is copied, encoded, decoded and prepared
-		if err := memoryFor("datasets", 4*int64(proto.Size(t.def))); err != nil {
+		def, release, err := t.graph()
+		if err != nil {
 			return nil, err
 		}
-		t.err = t.open()
+		t.err = t.open(def)
+		release()
 	}
 	if t.err != nil {
 		return t.failed(t.err)
@@ -135,6 +137,9 @@ func encode(out []tensor.Tensor) (*datapb.GetElementResponse, error) {
 		v, err := tensor.Value[tensor.VariantValue](&out[0]).Encode()
 		if err == nil && v.TypeName == compressedName {
 			e := &pb.CompressedElement{}
+			if !protomem.Take(e.ProtoReflect().Descriptor(), v.Metadata) {
+				return nil, status.ResourceExhaustedf("There is not enough memory for an element (--memory-limit).")
+			}
 			if err := proto.Unmarshal(v.Metadata, e); err != nil {
 				return nil, status.Internalf("a compressed element cannot be read: %v", err)
 			}
@@ -152,13 +157,32 @@ func encode(out []tensor.Tensor) (*datapb.GetElementResponse, error) {
 	return &datapb.GetElementResponse{Element: &datapb.GetElementResponse_Uncompressed{Uncompressed: e}}, nil
 }
 
-// open makes an iterator over the dataset.
-func (t *runningTask) open() error {
-	def := t.def.GetDatasetDef().GetGraph()
+// graph returns a copy of the graph of the dataset, nil if there is none. Its memory is held until
+// release is called: decoded, a graph of empty nodes is larger than encoded by a thousand times.
+func (t *runningTask) graph() (def *pb.GraphDef, release func(), err error) {
+	of := t.def.GetDatasetDef().GetGraph()
+	if of == nil {
+		return nil, func() {}, nil
+	}
+	// the graph is encoded here, and again once it is prepared
+	if err := memoryFor("datasets", 4*int64(proto.Size(of))); err != nil {
+		return nil, nil, err
+	}
+	wire, err := proto.Marshal(of)
+	if err != nil {
+		return nil, nil, status.Internalf("the graph of a dataset cannot be encoded: %v", err)
+	}
+	if release, err = rpc.AdmitGraph(wire, nil); err != nil {
+		return nil, nil, err
+	}
+	return proto.CloneOf(of), release, nil
+}
+
+// open makes an iterator over the dataset, whose graph it changes.
+func (t *runningTask) open(def *pb.GraphDef) error {
 	if def == nil {
 		return status.Unimplementedf("the dataset of task %d is in a file of the dispatcher", t.def.GetTaskId())
 	}
-	def = proto.CloneOf(def)
 	policy := t.def.GetProcessingModeDef().GetShardingPolicy()
 	var sources []source
 	switch {
