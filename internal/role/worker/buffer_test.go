@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -78,4 +79,17 @@ func FuzzBufferFromProto(f *testing.F) {
 			t.Errorf("got %q, want %q", dst, joined(&extra))
 		}
 	})
+}
+
+// The copy of a buffer asks for its memory.
+func TestMemoryOfBuffer(t *testing.T) {
+	content := make([]byte, 1<<20)
+	if _, err := bufferResponse("k", content); err != nil {
+		t.Fatal(err)
+	}
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(1)
+	if _, err := bufferResponse("k", content); status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("got %v", err)
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/role/requestid"
 	"github.com/weft-ml/weft/internal/runtime/collective"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -57,7 +58,15 @@ func (w *Worker) recvBuf(ctx context.Context, req *pb.RecvBufRequest) (*pb.RecvB
 		return nil, err
 	}
 	defer t.Release()
-	return &pb.RecvBufResponse{SendStartMicros: time.Now().UnixMicro(), TransportOptions: bufferToProto(t.Bytes())}, nil
+	return bufferResponse(key, t.Bytes())
+}
+
+// bufferResponse copies a buffer, which several receivers may request, to a response.
+func bufferResponse(key string, content []byte) (*pb.RecvBufResponse, error) {
+	if !membudget.Take(int64(len(content))) {
+		return nil, status.ResourceExhaustedf("There is not enough memory to send the %d bytes of buffer %.64s (--memory-limit).", len(content), key)
+	}
+	return &pb.RecvBufResponse{SendStartMicros: time.Now().UnixMicro(), TransportOptions: bufferToProto(content)}, nil
 }
 
 // takeBuffer waits for a buffer of a step.
@@ -144,17 +153,26 @@ func (w *Worker) CompleteGroup(ctx context.Context, req *pb.CompleteGroupRequest
 	if err != nil {
 		return nil, err
 	}
-	resp := &pb.CompleteGroupResponse{
-		GroupKey: g.Key, GroupSize: int32(len(g.Members)), DeviceType: g.Type, NumTasks: int32(g.NumTasks()),
+	described, err := g.Description(func() (any, error) { return describe(g) })
+	if err != nil {
+		return nil, err
 	}
+	return &pb.CompleteGroupResponse{
+		GroupKey: g.Key, GroupSize: int32(len(g.Members)), DeviceType: g.Type, NumTasks: int32(g.NumTasks()),
+		DeviceAttributes: described.([]*pb.DeviceAttributes), //nolint:forcetypeassert // see describe
+	}, nil
+}
+
+// describe returns the members of a group for all responses, which must not modify them.
+func describe(g *collective.Group) ([]*pb.DeviceAttributes, error) {
+	out := make([]*pb.DeviceAttributes, len(g.Members))
 	for i := range g.Members {
-		attrs, err := memberToProto(&g.Members[i])
-		if err != nil {
+		var err error
+		if out[i], err = memberToProto(&g.Members[i]); err != nil {
 			return nil, err
 		}
-		resp.DeviceAttributes = append(resp.DeviceAttributes, attrs)
 	}
-	return resp, nil
+	return out, nil
 }
 
 // CompleteInstance checks that the members of a group agree on a collective operation.

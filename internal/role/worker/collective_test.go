@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -59,6 +60,33 @@ func TestCompleteGroup(t *testing.T) {
 	}
 	_, err = f.joinGroup(peer, 4)
 	expect(t, err, status.FailedPrecondition, "current incarnation doesn't match with one in the group.")
+}
+
+// All members of a large group get one description: as many as there are members would take seconds
+// and gigabytes.
+func TestLargeGroup(t *testing.T) {
+	f := newFixture(t)
+	const members = 1024
+	got := make([]*pb.CompleteGroupResponse, members)
+	var wg sync.WaitGroup
+	for i := range members {
+		wg.Go(func() {
+			name := fmt.Sprintf("/job:worker/replica:0/task:%d/device:CPU:0", i)
+			var err error
+			got[i], err = f.CompleteGroup(t.Context(), &pb.CompleteGroupRequest{
+				GroupKey: 1, GroupSize: members, DeviceType: "CPU", DeviceAttributes: &pb.DeviceAttributes{Name: name, DeviceType: "CPU"},
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for i, resp := range got {
+		if len(resp.GetDeviceAttributes()) != members || resp.DeviceAttributes[i] != got[0].DeviceAttributes[i] || resp.NumTasks != members {
+			t.Fatalf("member %d has a description of its own, of %d members", i, len(resp.GetDeviceAttributes()))
+		}
+	}
 }
 
 func TestCompleteInstance(t *testing.T) {

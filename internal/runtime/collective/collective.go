@@ -30,9 +30,12 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/weft-ml/weft/device"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -57,11 +60,42 @@ type Group struct {
 	Members []Device // by rank
 
 	userRanks []int // ranks that the members requested, by rank; nil if none
+
+	mu          sync.Mutex // held while description is made
+	description any        // for members on other tasks; guarded by mu
 }
 
 // rank returns the rank of a device, or -1 if it is not a member.
 func (g *Group) rank(name string) int {
 	return slices.IndexFunc(g.Members, func(d Device) bool { return d.Name == name })
+}
+
+// Description returns what describe has returned. It calls describe once, because all members of a
+// group ask for its description, usually at the same time.
+func (g *Group) Description(describe func() (any, error)) (any, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.description != nil {
+		return g.description, nil
+	}
+	if !membudget.TakeRecord(g.memory()) {
+		return nil, status.ResourceExhaustedf("There is not enough memory to describe the %d members of group %d (--memory-limit).",
+			len(g.Members), g.Key)
+	}
+	made, err := describe()
+	if err == nil {
+		g.description = made
+	}
+	return made, err
+}
+
+// memory returns about the memory of a description of the group, in bytes.
+func (g *Group) memory() int64 {
+	n := int64(0)
+	for i := range g.Members {
+		n += memberMemory(&g.Members[i])
+	}
+	return n
 }
 
 // NumTasks returns the number of tasks that the members are on.

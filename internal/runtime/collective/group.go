@@ -3,7 +3,6 @@ package collective
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,11 @@ const (
 	// maxText bounds a name that a peer chooses and a record keeps, in bytes. Those of TensorFlow
 	// are below 1 KiB.
 	maxText = 4 << 10
+	// maxMembers bounds the members of a group. Each of them is told about all, and a group is
+	// sorted with the lock of all groups held.
+	maxMembers = 1 << 16
+	// maxNamed bounds the names in the error of a group that is not complete.
+	maxNamed = 32
 	// recordMemory is about the memory of a record without its texts, in bytes.
 	recordMemory = 512
 )
@@ -116,6 +120,9 @@ func (m *Manager) join(in *Member) (*pendingGroup, error) {
 	if g == nil {
 		if in.Group.Size < 1 {
 			return nil, status.InvalidArgumentf("group_size must be positive integer but got %d", in.Group.Size)
+		}
+		if in.Group.Size > maxMembers {
+			return nil, status.ResourceExhaustedf("group_size is %d, at most %d devices may be in a group (group_key=%d)", in.Group.Size, maxMembers, key)
 		}
 		if len(m.groups) >= maxRecords {
 			return nil, status.ResourceExhaustedf("%d collective groups exist", maxRecords)
@@ -240,13 +247,24 @@ func (m *Manager) withdraw(in *Member, g *pendingGroup) {
 	}
 }
 
-// missing returns the error of a cancelled wait for a group.
+// missing returns the error of a cancelled wait for a group. It names some of many members: all of
+// them may give up at the same time.
 func (m *Manager) missing(g *pendingGroup, key int32) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	names := slices.Sorted(maps.Keys(g.members))
+	var names []string
+	for name := range g.members {
+		if len(names) == maxNamed {
+			break
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if len(names) < len(g.members) {
+		names = append(names, "...")
+	}
 	return status.Cancelledf("Cancelled while waiting for collective group %d: besides the device itself, %d of %d devices have joined: %s",
-		key, len(names), g.size-1, strings.Join(names, ", "))
+		key, len(g.members), g.size-1, strings.Join(names, ", "))
 }
 
 // group returns the group of a device. If the group is unknown, it joins it at the leader.
@@ -295,11 +313,7 @@ func (m *Manager) remember(id groupID, g *Group) error {
 	if len(m.remote) >= maxRecords {
 		return status.ResourceExhaustedf("%d collective groups exist", maxRecords)
 	}
-	size := int64(0)
-	for i := range g.Members {
-		size += memberMemory(&g.Members[i])
-	}
-	if !membudget.TakeRecord(size) {
+	if !membudget.TakeRecord(g.memory()) {
 		return noMemory("collective group of", id.leader)
 	}
 	m.remote[id] = g

@@ -2,6 +2,7 @@ package collective
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -138,5 +139,35 @@ func TestBoundedRecords(t *testing.T) {
 	}
 	if _, err := m.CompleteGroup(t.Context(), groupMember(1, 1, 0)); err != nil {
 		t.Errorf("a group that exists: %v", err)
+	}
+}
+
+// The size of a group is bounded, and the errors of many members that give up do not name all.
+func TestLargeGroup(t *testing.T) {
+	m := NewManager()
+	if _, err := m.CompleteGroup(t.Context(), groupMember(1, maxMembers+1, 0)); status.CodeOf(err) != status.ResourceExhausted || len(m.groups) != 0 {
+		t.Errorf("a group that is too large: %v", err)
+	}
+	described := &Group{Members: make([]Device, 10_000)}
+	func() {
+		defer membudget.SetLimit(membudget.Limit())
+		membudget.SetLimit(1)
+		_, err := described.Description(func() (any, error) { return 1, nil })
+		if status.CodeOf(err) != status.ResourceExhausted {
+			t.Errorf("a description without memory: %v", err)
+		}
+	}()
+	for range 2 {
+		if got, err := described.Description(func() (any, error) { return 2, nil }); got != 2 || err != nil {
+			t.Errorf("a description: %v, %v", got, err)
+		}
+	}
+	g := &pendingGroup{size: maxMembers, members: map[string]joined{}}
+	for i := range 10_000 {
+		g.members[testDevice+strconv.Itoa(i)] = joined{}
+	}
+	err := m.missing(g, 1)
+	if text := err.Error(); !strings.Contains(text, "10000 of 65535 devices have joined") || len(text) > 4096 {
+		t.Errorf("got %.4096s", text)
 	}
 }
