@@ -43,6 +43,9 @@ func remember[Resp any](
 	entry := c.byID[request]
 	if entry == nil {
 		if len(c.byID) >= maxCached {
+			c.dropFailedLocked()
+		}
+		if len(c.byID) >= maxCached {
 			c.mu.Unlock()
 			return nil, status.ResourceExhaustedf("%d responses have not been acknowledged", maxCached)
 		}
@@ -72,6 +75,20 @@ func remember[Resp any](
 		return nil, status.InvalidArgumentf("request ID %d was used for another request", request)
 	}
 	return resp, nil
+}
+
+// dropFailedLocked removes the responses that are errors. Receivers need not acknowledge them.
+func (c *responseCache) dropFailedLocked() {
+	for request, entry := range c.byID {
+		select {
+		case <-entry.done:
+			if entry.err != nil {
+				entry.cancel()
+				delete(c.byID, request)
+			}
+		default:
+		}
+	}
 }
 
 // drop removes the response to a request of a task.

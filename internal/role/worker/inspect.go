@@ -33,10 +33,12 @@ func (w *Worker) Graphs() int {
 
 // Rendezvous returns what the rendezvous of all steps hold.
 func (w *Worker) Rendezvous() rendezvous.Contents {
+	// a table may hold a million tensors, and other steps must be able to begin while they are counted
 	w.steps.mu.Lock()
-	defer w.steps.mu.Unlock()
+	all := slices.Collect(maps.Values(w.steps.byID))
+	w.steps.mu.Unlock()
 	var out rendezvous.Contents
-	for _, st := range w.steps.byID {
+	for _, st := range all {
 		c := st.table.Contents()
 		out.Values += c.Values
 		out.Bytes += c.Bytes

@@ -38,6 +38,7 @@ type steps struct {
 	running sync.WaitGroup     // runs of registered graphs
 	calls   atomic.Int64       // running calls of functions with parts on other tasks
 	lender  Lender             // may be nil
+	cache   *responseCache     // may be nil
 	single  collective.Buffers // of singleStep
 
 	mu    sync.Mutex
@@ -329,11 +330,15 @@ func (s *steps) removeLocked(st *step, why *status.Error) {
 		st.counted = nil
 	}
 	st.stopTimerLocked()
+	started := st.session != nil
 	runs := slices.Clone(st.runs)
 	quiet := len(runs) == 0 && st.receivers == 0 && st.session != nil && why == errCleanedUp
 	s.mu.Unlock()
 	if s.lender != nil {
 		s.lender.EndStep(st.id)
+	}
+	if s.cache != nil && started {
+		s.cache.dropStep(st.id) // the session may have ended without CleanupGraph
 	}
 	if quiet && st.recycle() {
 		return

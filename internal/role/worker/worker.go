@@ -150,6 +150,7 @@ func New(cfg Config) *Worker {
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	if cfg.CacheResponses {
 		w.cache = newResponseCache()
+		w.steps.cache = w.cache
 	}
 	w.legacy = newSession("", cfg.Task, cfg.Peers, cfg.Devices)
 	w.legacy.account = w.Quota.SessionAccount("")
