@@ -145,6 +145,9 @@ func (c *Context) sendPackedHandle(p *pb.SendPackedHandleOp) error {
 		switch {
 		case h.GetLocalHandle() != nil:
 			arg.value, err = pbconv.TensorFromProto(h.GetLocalHandle().GetTensor())
+			if err == nil {
+				err = resource.Charge(c.scope.Account(), &arg.value)
+			}
 			arg.device = canonical(h.GetLocalHandle().GetDevice())
 		case h.GetRemoteHandle() != nil:
 			arg, err = c.byHandle(h.GetRemoteHandle())
@@ -154,8 +157,11 @@ func (c *Context) sendPackedHandle(p *pb.SendPackedHandleOp) error {
 		default:
 			err = status.InvalidArgumentf("a component of a packed handle has no value")
 		}
+		if err == nil && arg.packed != nil {
+			err = status.InvalidArgumentf("a component of the packed handle %d is a packed handle", p.GetOpId())
+		}
 		if err != nil {
-			releaseArguments(parts)
+			releaseArguments(append(parts, arg))
 			return err
 		}
 		parts = append(parts, arg)
@@ -180,6 +186,11 @@ func (c *Context) sendPackedHandle(p *pb.SendPackedHandleOp) error {
 // register adds a function to the library of the context, or a part of a function that another
 // task runs, with a library of its own.
 func (c *Context) register(p *pb.RegisterFunctionOp) error {
+	// it stays until its client removes it
+	size := proto.Size(p.GetFunctionDef()) + definedNode*(1+len(p.GetFunctionDef().GetNodeDef()))
+	if !membudget.TakeRecord(int64(size)) {
+		return noRoomForFunction(p.GetFunctionDef().GetSignature().GetName())
+	}
 	library := &pb.FunctionDefLibrary{Function: []*pb.FunctionDef{p.GetFunctionDef()}}
 	if p.GetIsComponentFunction() {
 		library.Function = append(library.Function, p.GetLibrary().GetFunction()...)
@@ -202,6 +213,14 @@ func (c *Context) register(p *pb.RegisterFunctionOp) error {
 	return nil
 }
 
+// definedNode is about the memory of a node in the definition of a function without its texts, in
+// bytes.
+const definedNode = 512
+
+func noRoomForFunction(name string) error {
+	return status.ResourceExhaustedf("There is not enough memory for the function %.256s (--memory-limit).", name)
+}
+
 // componentMemory is about the memory of a part of a function without its nodes: its library and
 // runtime, in bytes.
 const componentMemory = 4 << 10
@@ -209,7 +228,7 @@ const componentMemory = 4 << 10
 func (c *Context) addComponent(name string, def *graph.Def, p *pb.RegisterFunctionOp) error {
 	// the definition stays as a message and as a library
 	if !membudget.TakeRecord(componentMemory + 2*int64(proto.Size(p))) {
-		return status.ResourceExhaustedf("There is not enough memory for the function %s (--memory-limit).", name)
+		return noRoomForFunction(name)
 	}
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/role/worker"
 	"github.com/weft-ml/weft/internal/runtime/function"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -238,7 +239,10 @@ func (f *call) findPlan(ctx context.Context) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, packed, where := f.argumentDevices()
+	at, packed, where, err := f.argumentDevices()
+	if err != nil {
+		return nil, err
+	}
 	key += where
 	c := f.context
 	c.mu.Lock()
@@ -273,7 +277,14 @@ func (f *call) findPlan(ctx context.Context) (*plan, error) {
 
 // argumentDevices returns the devices of the arguments that are not on the default device, those of
 // the components of packed arguments, and a text that is equal for equal devices.
-func (f *call) argumentDevices() (at map[int]string, packed map[int][]string, key string) {
+//
+// The text asks for its memory: the name of a device is that of a handle, which any number of
+// arguments may share.
+func (f *call) argumentDevices() (at map[int]string, packed map[int][]string, key string, err error) {
+	if !membudget.Take(f.devicesMemory()) {
+		return nil, nil, "", status.ResourceExhaustedf("There is not enough memory for the devices of the %d arguments of function %s (--memory-limit).",
+			len(f.args), f.op.GetName())
+	}
 	var b strings.Builder
 	for i := range f.args {
 		if f.args[i].packed != nil {
@@ -286,10 +297,7 @@ func (f *call) argumentDevices() (at map[int]string, packed map[int][]string, ke
 			fmt.Fprintf(&b, "\x00%d@%q", i, packed[i])
 			continue
 		}
-		where := f.args[i].device
-		if f.args[i].remote == nil {
-			where = deviceOf(&f.args[i].value)
-		}
+		where := f.args[i].deviceName()
 		if where == "" || where == f.device.Name {
 			continue
 		}
@@ -299,7 +307,31 @@ func (f *call) argumentDevices() (at map[int]string, packed map[int][]string, ke
 		at[i] = where
 		fmt.Fprintf(&b, "\x00%d@%s", i, where)
 	}
-	return at, packed, b.String()
+	return at, packed, b.String(), nil
+}
+
+// devicesMemory returns about the memory of the key that argumentDevices returns, in bytes. The
+// quotes of a name may make four bytes of one, and the text grows by doubling.
+func (f *call) devicesMemory() int64 {
+	n := 0
+	for i := range f.args {
+		n += 2 * (argumentText + len(f.args[i].deviceName()))
+		for j := range f.args[i].packed {
+			n += 8 * (argumentText + len(f.args[i].packed[j].device))
+		}
+	}
+	return int64(n)
+}
+
+// argumentText is the size of the number of an argument, and of what separates it, in bytes.
+const argumentText = 16
+
+// deviceName returns the device of an argument that is not packed, "" for the default one.
+func (a *argument) deviceName() string {
+	if a.remote != nil {
+		return a.device
+	}
+	return deviceOf(&a.value)
 }
 
 // deviceOf returns the device of a resource, "" for other values.

@@ -2,11 +2,13 @@ package eager
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -17,10 +19,29 @@ func TestNoMemoryForRecords(t *testing.T) {
 	membudget.SetLimit(1 << 20)
 	defer membudget.SetLimit(0)
 	large := make([]byte, 256<<10)
+	// many arguments with the device of one handle
+	h := tensor.Scalar(&tensor.Handle{Device: string(large)})
+	many := &call{op: &pb.Operation{Name: "F"}, device: &kernel.Device{}, args: slices.Repeat([]argument{{value: h}}, 100)}
+	packed := &call{op: &pb.Operation{Name: "F"}, device: &kernel.Device{}, args: slices.Repeat([]argument{{packed: []argument{{device: string(large)}}}}, 100)}
 	for name, keep := range map[string]func() error{
 		"handles": func() error { return c.store(1, nil, make([]tensor.Tensor, 2000)) },
 		"a packed handle": func() error {
 			return c.sendPackedHandle(&pb.SendPackedHandleOp{OpId: 1, Handles: make([]*pb.SendPackedHandleOp_Handle, maxComponents)})
+		},
+		"a function": func() error {
+			return c.register(&pb.RegisterFunctionOp{FunctionDef: &pb.FunctionDef{Signature: &pb.OpDef{Name: "F"}, NodeDef: make([]*pb.NodeDef, 1000)}})
+		},
+		"the devices of arguments": func() error {
+			_, _, _, err := many.argumentDevices()
+			return err
+		},
+		"the devices of components": func() error {
+			_, _, _, err := packed.argumentDevices()
+			return err
+		},
+		"the key of an operation": func() error {
+			_, err := cacheKey(&pb.Operation{Name: "Const", Attrs: map[string]*pb.AttrValue{"s": {Value: &pb.AttrValue_S{S: large}}}}, "CPU:0")
+			return err
 		},
 		"a part of a function": func() error {
 			return c.register(&pb.RegisterFunctionOp{IsComponentFunction: true, FunctionDef: &pb.FunctionDef{
@@ -34,6 +55,25 @@ func TestNoMemoryForRecords(t *testing.T) {
 	}
 	if len(c.handles)+len(c.components) > 0 {
 		t.Errorf("%d handles and %d functions were kept", len(c.handles), len(c.components))
+	}
+}
+
+// The components of a packed handle have one value each: those of a handle within another one would
+// be released by each of its users.
+func TestPackedHandleWithinAnother(t *testing.T) {
+	c := &Context{handles: map[handleID]*handle{}}
+	if err := c.store(1, nil, []tensor.Tensor{tensor.Scalar[float32](1)}); err != nil {
+		t.Fatal(err)
+	}
+	pack := func(id, of int64) error {
+		h := &pb.SendPackedHandleOp_Handle{Item: &pb.SendPackedHandleOp_Handle_RemoteHandle{RemoteHandle: &pb.RemoteTensorHandle{OpId: of}}}
+		return c.sendPackedHandle(&pb.SendPackedHandleOp{OpId: id, Handles: []*pb.SendPackedHandleOp_Handle{h}})
+	}
+	if err := pack(2, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := pack(3, 2); status.CodeOf(err) != status.InvalidArgument || len(c.handles) != 2 {
+		t.Errorf("got %v, and %d handles", err, len(c.handles))
 	}
 }
 

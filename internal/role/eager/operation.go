@@ -13,6 +13,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/runtime/executor"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -235,6 +236,14 @@ func (o *opCache) get(c *Context, d *kernel.Device, op *pb.Operation) (*compiled
 
 // cacheKey returns a text that is equal for operations with the same name, device and attributes.
 func cacheKey(op *pb.Operation, device string) (string, error) {
+	size := 0
+	for name, attr := range op.GetAttrs() {
+		size += len(name) + proto.Size(attr)
+	}
+	// the key grows by doubling, and is copied
+	if size >= minCountedKey && !membudget.Take(4*int64(size)) {
+		return "", status.ResourceExhaustedf("There is not enough memory for the attributes of %.256s (--memory-limit).", op.GetName())
+	}
 	key := append(append(append(make([]byte, 0, 256), op.GetName()...), 0), device...)
 	for _, name := range slices.Sorted(maps.Keys(op.GetAttrs())) {
 		key = append(append(append(key, 0), name...), 0)
@@ -245,6 +254,10 @@ func cacheKey(op *pb.Operation, device string) (string, error) {
 	}
 	return string(key), nil
 }
+
+// minCountedKey is the smallest size of the attributes of an operation, in bytes, for which memory
+// is asked for. Those of most operations are below 100.
+const minCountedKey = 16 << 10
 
 // compile builds the graph of an operation. It reports whether the result can be kept: operations
 // that refer to functions depend on the library.
