@@ -31,6 +31,10 @@ var errMemory = errors.New("there is not enough memory to decompress the message
 // maxPlainPiece is the largest piece, in bytes, in which a message is decompressed.
 const maxPlainPiece = 1 << 20
 
+// firstPacked is the size of the first piece of a message that is compressed, in bytes. Most
+// messages are small.
+const firstPacked = 512
+
 // decompress returns the decompressed message, of at most a number of bytes, in a Body that newBody
 // returns for its size.
 func decompress(encoding string, data [][]byte, most int, newBody func(size int) Body) (Body, error) {
@@ -92,9 +96,10 @@ func decompressor(encoding string, data [][]byte) (io.Reader, error) {
 	return gzip.NewReader(io.MultiReader(readers...))
 }
 
-// compress returns a message compressed with an encoding.
+// compress returns a message compressed with an encoding. It returns errMemory if there is no
+// memory for it.
 func compress(encoding string, data [][]byte) ([][]byte, error) {
-	var out bytes.Buffer
+	var out compressedPieces
 	var w io.WriteCloser = gzip.NewWriter(&out)
 	if encoding == "deflate" {
 		w = zlib.NewWriter(&out)
@@ -105,5 +110,32 @@ func compress(encoding string, data [][]byte) ([][]byte, error) {
 		}
 	}
 	err := w.Close()
-	return [][]byte{out.Bytes()}, err
+	return out.pieces, err
+}
+
+// compressedPieces collects what is written in pieces, and asks for their memory. A message that
+// cannot be compressed is as large as it was.
+type compressedPieces struct {
+	pieces [][]byte
+}
+
+func (p *compressedPieces) Write(b []byte) (int, error) {
+	for rest := b; len(rest) > 0; {
+		last := len(p.pieces) - 1
+		if last < 0 || len(p.pieces[last]) == cap(p.pieces[last]) {
+			next := firstPacked
+			if last >= 0 {
+				next = min(2*cap(p.pieces[last]), maxPlainPiece)
+			}
+			if next >= firstChunk && !membudget.Take(int64(next)) {
+				return 0, errMemory
+			}
+			p.pieces = append(p.pieces, make([]byte, 0, next))
+			last++
+		}
+		to := p.pieces[last]
+		n := min(len(rest), cap(to)-len(to))
+		p.pieces[last], rest = append(to, rest[:n]...), rest[n:]
+	}
+	return len(b), nil
 }

@@ -3,6 +3,7 @@ package grpch2
 import (
 	"bytes"
 	"errors"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -17,6 +18,7 @@ func TestDecompress(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			packed = [][]byte{bytes.Join(packed, nil)}
 			body, err := decompress(encoding, packed, n, newBody)
 			if err != nil {
 				t.Errorf("%s, %d bytes: %v", encoding, n, err)
@@ -46,6 +48,15 @@ func TestDecompressWithoutMemory(t *testing.T) {
 	membudget.SetLimit(1 << 20)
 	if _, err := decompress("gzip", packed, 64<<20, func(n int) Body { return NewChunks(n) }); !errors.Is(err, errMemory) {
 		t.Errorf("error %v, want %v", err, errMemory)
+	}
+	noise := make([]byte, 4<<20)
+	for i := range noise {
+		noise[i] = byte(rand.Uint32())
+	}
+	for _, encoding := range []string{"gzip", "deflate"} {
+		if _, err := compress(encoding, [][]byte{noise}); !errors.Is(err, errMemory) {
+			t.Errorf("%s of what cannot be compressed: %v", encoding, err)
+		}
 	}
 	c := NewChunks(64 << 20)
 	for left := 64 << 20; left > 0; {

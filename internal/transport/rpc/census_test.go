@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -102,6 +103,28 @@ func TestCensusMemory(t *testing.T) {
 	data := [][]byte{repeated(3, 8<<20)} // fetches
 	if err := decode(data, &message.RunStepRequest{}); status.CodeOf(err) != status.ResourceExhausted {
 		t.Errorf("8 million fetches: %v", err)
+	}
+}
+
+// A message that has arrived in several pieces is copied to decode it, if there is memory for that.
+func TestMemoryOfPieces(t *testing.T) {
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(1)
+	for name, length := range map[string]int{"one piece": 1, "two pieces": 2} {
+		var data [][]byte
+		for range length {
+			data = append(data, make([]byte, 1<<20))
+		}
+		r := newReader(data)
+		if got := r.rest(); (len(got) == 0) != (length > 1) || errors.Is(r.err, errNoMemory) != (length > 1) {
+			t.Errorf("%s: %d bytes, %v", name, len(got), r.err)
+		}
+	}
+	values := repeated(5, 1<<20) // a tensor with numbers in a field that is not packed
+	var d decoder
+	d.reader = newReader([][]byte{values, values})
+	if _, err := d.general(d.reader); err != nil || !errors.Is(d.outcome(), errNoMemory) {
+		t.Errorf("a tensor in two pieces: %v, %v", err, d.outcome())
 	}
 }
 

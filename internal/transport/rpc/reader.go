@@ -177,7 +177,7 @@ func (r *reader) copyTo(dst []byte) {
 }
 
 // rest returns the rest of the message in one piece. It shares memory with a buffer that contains
-// all of it.
+// all of it. It fails if there is no memory for a copy.
 func (r *reader) rest() []byte {
 	n := r.left
 	if n > 0 {
@@ -187,6 +187,10 @@ func (r *reader) rest() []byte {
 		out := r.cur[:n:n]
 		r.discard(n)
 		return out
+	}
+	if n >= minCounted && !membudget.Take(int64(n)) {
+		r.fail(errNoMemory)
+		return nil
 	}
 	out := make([]byte, n)
 	r.copyTo(out)

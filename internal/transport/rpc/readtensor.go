@@ -165,7 +165,11 @@ func (p *plain) tensor(placed []tensor.Tensor) (tensor.Tensor, error) {
 	}
 	size := dtype.Size()
 	if size == 0 {
-		return pbconv.DecodeElements(dtype, p.shape, p.content.rest())
+		content := p.content.rest()
+		if p.content.err != nil {
+			return tensor.Tensor{}, p.content.err
+		}
+		return pbconv.DecodeElements(dtype, p.shape, content)
 	}
 	if have := p.content.left; have%size != 0 || int64(have/size) != p.shape.NumElements() {
 		return tensor.Tensor{}, status.InvalidArgumentf("%d bytes are not the content of a %v tensor of shape %v", have, dtype, p.shape)
@@ -207,6 +211,10 @@ func normalizeBools(elems []byte) {
 // general decodes a TensorProto in any other encoding.
 func (d *decoder) general(r reader) (tensor.Tensor, error) {
 	wire := r.rest()
+	if r.err != nil {
+		d.fail(r.err)
+		return tensor.Tensor{}, nil
+	}
 	var p pb.TensorProto
 	if err := (proto.UnmarshalOptions{RecursionLimit: maxNesting}).Unmarshal(wire, &p); err != nil {
 		d.fail(errMalformed)
