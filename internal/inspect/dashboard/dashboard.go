@@ -18,6 +18,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/timeline"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/transport/httpcode"
 	"github.com/weft-ml/weft/status"
 )
@@ -25,6 +26,9 @@ import (
 const (
 	// maxRecording is the longest time of a recording.
 	maxRecording = time.Minute
+	// traceMemory is about the memory of a record in a timeline, with its event and its text in the
+	// trace and in the answer, in bytes.
+	traceMemory = 2 << 10
 	// requestSize bounds the request for a recording, in bytes.
 	requestSize = 1 << 10
 	// policy allows the files of the page, and nothing inline or of another origin.
@@ -106,6 +110,13 @@ func (d *Dashboard) ServeRecording(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
+	release := membudget.Hold(records(recorded) * traceMemory)
+	if release == nil {
+		fail(w, status.ResourceExhaustedf("There is not enough memory for the timeline of %d records (--memory-limit); a shorter recording has fewer.",
+			records(recorded)))
+		return
+	}
+	defer release()
 	t := timeline.Build(recorded)
 	var summary, trace bytes.Buffer
 	if err := t.WriteSummary(&summary); err != nil {
@@ -117,6 +128,16 @@ func (d *Dashboard) ServeRecording(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	write(w, recording{summary.String(), trace.Bytes()})
+}
+
+// records returns the number of records of all tasks.
+func records(c *pb.ClusterRecording) int64 {
+	n := 0
+	for _, t := range c.GetTasks() {
+		r := t.GetRecording()
+		n += len(r.GetExecutions()) + len(r.GetTransfers()) + len(r.GetKernels()) + len(r.GetParts()) + len(r.GetSteps())
+	}
+	return int64(n)
 }
 
 // write answers with JSON.

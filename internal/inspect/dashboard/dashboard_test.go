@@ -6,17 +6,20 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
 // fake is a cluster of two tasks.
 type fake struct {
 	err      error
+	steps    int // of a recording
 	recorded *pb.RecordClusterRequest
 }
 
@@ -33,7 +36,11 @@ func (f *fake) GetCluster(context.Context, *pb.GetClusterRequest) (*pb.ClusterIn
 
 func (f *fake) RecordCluster(_ context.Context, req *pb.RecordClusterRequest) (*pb.ClusterRecording, error) {
 	f.recorded = req
-	return &pb.ClusterRecording{Tasks: []*pb.RecordedTask{{Name: "/job:ps/replica:0/task:0", Error: "busy"}}}, f.err
+	task := &pb.RecordedTask{Name: "/job:ps/replica:0/task:0", Error: "busy"}
+	if f.steps > 0 {
+		task.Error, task.Recording = "", &pb.Recording{Steps: slices.Repeat([]*pb.RecordedStep{{Took: 1}}, f.steps)}
+	}
+	return &pb.ClusterRecording{Tasks: []*pb.RecordedTask{task}}, f.err
 }
 
 func (f *fake) GetLog(_ context.Context, req *pb.GetLogRequest) (*pb.Log, error) {
@@ -155,5 +162,18 @@ func TestRecording(t *testing.T) {
 	}
 	if !strings.Contains(out.Summary, "ps/0 is not recorded: busy") || !strings.Contains(string(out.Trace), "traceEvents") {
 		t.Errorf("got %s", w.Body)
+	}
+}
+
+// The timeline of many records asks for its memory.
+func TestMemoryOfRecording(t *testing.T) {
+	d := &Dashboard{Cluster: &fake{steps: 1000}}
+	if w := get(t, d.ServeRecording, "POST", "/", `{"seconds":1}`); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(1)
+	if w := get(t, d.ServeRecording, "POST", "/", `{"seconds":1}`); w.Code == http.StatusOK || !strings.Contains(w.Body.String(), "1000 records") {
+		t.Errorf("%d %.200s", w.Code, w.Body)
 	}
 }

@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"slices"
 	"time"
 
 	"github.com/weft-ml/weft/graph"
@@ -105,8 +104,10 @@ func (e *encoder) describe(p *partition, n *graph.Node, out *pb.RecordedNode) {
 	out.Tensor, _ = n.Attrs["tensor_name"].(string)
 	out.From, _ = n.Attrs["send_device"].(string)
 	out.To, _ = n.Attrs["recv_device"].(string)
+	known := map[int32]bool{} // a node may have a million inputs, so the list is not searched
 	source := func(src *graph.Node) {
-		if i := e.number(nodeKey{*p, false, src.Name}, src.Op.Name); !slices.Contains(out.Inputs, i) {
+		if i := e.number(nodeKey{*p, false, src.Name}, src.Op.Name); !known[i] {
+			known[i] = true
 			out.Inputs = append(out.Inputs, i)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/internal/runtime/executor"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -143,4 +144,29 @@ func TestAwait(t *testing.T) {
 			t.Errorf("got %v after %v, want the end of the recording", err, time.Since(start))
 		}
 	})
+}
+
+// Steps that are not recorded for lack of memory are counted.
+func TestStepsWithoutMemory(t *testing.T) {
+	var r Recorder
+	defer r.Close()
+	if err := r.Start(1, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(1)
+	const steps = 10_000
+	for range steps {
+		r.Current().Step(Step{})
+	}
+	if err := r.Await(t.Context(), 1, steps); err != nil {
+		t.Fatal(err)
+	}
+	out, err := r.Stop(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(out.GetSteps()); n > steps/2 || out.GetLost() != int64(steps-n) {
+		t.Errorf("%d steps were recorded, and %d not", n, out.GetLost())
+	}
 }

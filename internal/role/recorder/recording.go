@@ -36,6 +36,7 @@ type Recording struct {
 	stop   time.Time       // when it ended; guarded by mu
 	wanted int64           // number of steps that a call waits for; 0 for none; guarded by mu
 	enough chan struct{}   // closed when they have finished; guarded by mu
+	done   int64           // steps that the master has finished; guarded by mu
 	lost   int64           // records without memory; guarded by mu
 	meter  membudget.Meter // guarded by mu
 	// Records, guarded by mu until the recording is over:
@@ -106,7 +107,7 @@ func (r *Recording) await(steps int64) <-chan struct{} {
 
 // checkWanted closes enough if the wanted steps have finished. The caller holds mu.
 func (r *Recording) checkWanted() {
-	if r.wanted > 0 && int64(len(r.steps)) >= r.wanted {
+	if r.wanted > 0 && r.done >= r.wanted {
 		r.wanted = 0
 		close(r.enough)
 	}
@@ -117,7 +118,7 @@ func (r *Recording) admits() bool {
 	if r.over {
 		return false
 	}
-	if r.lost > 0 || len(r.executions)+len(r.transfers) >= maxRecords || !r.meter.Take(recordSize) {
+	if r.lost > 0 || len(r.executions)+len(r.transfers)+len(r.parts)+len(r.steps) >= maxRecords || !r.meter.Take(recordSize) {
 		r.lost++
 		return false
 	}
@@ -187,8 +188,11 @@ func (r *Recording) Part(step int64) (done func()) {
 func (r *Recording) Step(s Step) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.over {
-		r.steps = append(r.steps, s)
-		r.checkWanted()
+	if r.over {
+		return
 	}
+	if r.done++; r.admits() {
+		r.steps = append(r.steps, s)
+	}
+	r.checkWanted()
 }

@@ -7,11 +7,20 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 )
 
 // maxLoggedSteps bounds the steps whose transfers are kept until a master requests them; it is
 // TensorFlow's number.
 const maxLoggedSteps = 1 << 10
+
+const (
+	// maxLoggedTransfers bounds the transfers of all of these steps. A step with a loop has any
+	// number, and a master that has vanished requests none.
+	maxLoggedTransfers = 1 << 18
+	// transferMemory is about the memory of a transfer in the log, in bytes.
+	transferMemory = 1 << 10
+)
 
 // transferLog records, while a master asks for it, the tensors that a task receives from others, by
 // step.
@@ -19,6 +28,8 @@ type transferLog struct {
 	mu     sync.Mutex
 	wanted int                     // number of masters that have enabled logging; guarded by mu
 	steps  map[int64]*pb.StepStats // guarded by mu
+	kept   int                     // transfers in steps; guarded by mu
+	meter  membudget.Meter         // guarded by mu
 }
 
 // transfer is one tensor that was received from another task.
@@ -47,13 +58,33 @@ func (w *Worker) Logging(_ context.Context, req *pb.LoggingRequest) (*pb.Logging
 	for _, id := range req.GetFetchStepId() {
 		if stats, ok := l.steps[id]; ok {
 			resp.Step = append(resp.Step, &pb.LabeledStepStats{StepId: id, StepStats: stats})
-			delete(l.steps, id)
+			l.removeLocked(id)
 		}
 	}
 	if req.GetClear() {
-		clear(l.steps)
+		l.steps, l.kept = nil, 0
 	}
 	return resp, nil
+}
+
+// removeLocked removes the transfers of a step.
+func (l *transferLog) removeLocked(step int64) {
+	for _, d := range l.steps[step].GetDevStats() {
+		l.kept -= len(d.GetNodeStats())
+	}
+	delete(l.steps, step)
+}
+
+// makeRoomLocked drops all transfers if there are too many, or if there is no memory for another.
+func (l *transferLog) makeRoomLocked(t *transfer) {
+	full := l.steps[t.step] == nil && len(l.steps) >= maxLoggedSteps || l.kept >= maxLoggedTransfers
+	if full || !l.meter.Take(transferMemory+len(t.name)+len(t.from)+len(t.to)) {
+		l.steps, l.kept = nil, 0
+	}
+	if l.steps == nil {
+		l.steps = map[int64]*pb.StepStats{}
+	}
+	l.kept++
 }
 
 // active reports whether transfers are recorded.
@@ -70,11 +101,9 @@ func (l *transferLog) record(t transfer) {
 	if l.wanted == 0 {
 		return
 	}
+	l.makeRoomLocked(&t)
 	stats := l.steps[t.step]
 	if stats == nil {
-		if l.steps == nil || len(l.steps) >= maxLoggedSteps {
-			l.steps = map[int64]*pb.StepStats{}
-		}
 		stats = &pb.StepStats{}
 		l.steps[t.step] = stats
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 )
 
 func TestTransferLabels(t *testing.T) {
@@ -65,5 +66,38 @@ func TestTransferLog(t *testing.T) {
 	logging(&pb.LoggingRequest{EnableRpcLogging: true, Clear: true})
 	if n := len(w.transfers.steps); n != 0 {
 		t.Errorf("%d steps are kept after Clear", n)
+	}
+}
+
+// The transfers of one step are bounded: a loop has any number.
+func TestTransfersOfOneStep(t *testing.T) {
+	w := &Worker{}
+	if _, err := w.Logging(t.Context(), &pb.LoggingRequest{EnableRpcLogging: true}); err != nil {
+		t.Fatal(err)
+	}
+	kept := func() (n int) {
+		for _, s := range w.transfers.steps {
+			for _, d := range s.GetDevStats() {
+				n += len(d.GetNodeStats())
+			}
+		}
+		return n
+	}
+	for range maxLoggedTransfers + 2 {
+		w.transfers.record(transfer{step: 1, to: "a"})
+	}
+	if n := kept(); n != 2 || w.transfers.kept != n {
+		t.Errorf("%d transfers are kept, and %d counted, want 2", n, w.transfers.kept)
+	}
+	if _, err := w.Logging(t.Context(), &pb.LoggingRequest{FetchStepId: []int64{1}}); err != nil || w.transfers.kept != 0 {
+		t.Errorf("%d transfers are counted, want 0; %v", w.transfers.kept, err)
+	}
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(1)
+	for range 1000 {
+		w.transfers.record(transfer{step: 1, to: "a"})
+	}
+	if n := kept(); n == 1000 {
+		t.Error("no transfer is dropped without memory")
 	}
 }
