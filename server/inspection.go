@@ -42,8 +42,23 @@ func (i *inspection) GetTask(ctx context.Context, _ *pb.GetTaskRequest) (*pb.Tas
 	return &pb.TaskInfo{
 		Name: s.def.Self().String(), Version: buildinfo.Read().Version, Host: host, Pid: int64(os.Getpid()), UptimeSeconds: time.Since(i.started).Seconds(),
 		Devices: s.Devices(), MemoryBytes: int64(memlimit.Held()), Sessions: s.task.Master.Inspect(ctx),
-		WorkerSessions: int64(s.task.Worker.Sessions()), Resources: s.task.Worker.Resources(), Failures: s.task.Master.Failures(), Gpus: s.gpuInfos(),
+		WorkerSessions: int64(s.task.Worker.Sessions()), Resources: i.resources(), Failures: s.task.Master.Failures(), Gpus: s.gpuInfos(),
 	}, nil
+}
+
+// maxShownResources bounds the resources in the description of a task.
+const maxShownResources = 10_000
+
+// resources describes resources of the task, the first ones if there are too many.
+func (i *inspection) resources() []*pb.ResourceInfo {
+	var out []*pb.ResourceInfo
+	for r := range i.server.task.Worker.Resources() {
+		if len(out) == maxShownResources {
+			break
+		}
+		out = append(out, r)
+	}
+	return out
 }
 
 // GetCluster implements [rpc.Inspection].

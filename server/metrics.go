@@ -23,6 +23,9 @@ func gpuState(d *kernel.Device) metrics.GPU {
 	}
 }
 
+// maxQueues bounds the queues that have metrics of their own. Clients make any number.
+const maxQueues = 1000
+
 // metricState returns the state of the task for its metrics.
 func (s *Server) metricState() *metrics.State {
 	rendezvous := s.task.Worker.Rendezvous()
@@ -41,12 +44,15 @@ func (s *Server) metricState() *metrics.State {
 			st.Detours = device.Detours()
 		}
 	}
-	for _, r := range s.task.Worker.Resources() {
+	for r := range s.task.Worker.Resources() {
 		st.Resources[r.GetKind()]++
 		switch r.GetKind() {
 		case "variable":
 			st.VariableBytes += r.GetBytes()
 		case "queue":
+			if len(st.Queues) == maxQueues {
+				continue
+			}
 			st.Queues = append(st.Queues, metrics.Queue{Container: r.GetContainer(), Name: r.GetName(), Elements: r.GetElements()})
 		}
 	}

@@ -67,7 +67,7 @@ var catalog = []description{
 	{"weft_gpu_detours_total", counter, "Executions on the CPU of operations on a GPU device that have no kernel there. Their arguments are copied to the host.", []string{"op"}},
 	{"weft_computing", gauge, "Goroutines that compute in kernels: about the cores in use.", nil},
 
-	{"weft_queue_elements", gauge, "Elements of a queue.", []string{"container", "queue"}},
+	{"weft_queue_elements", gauge, "Elements of a queue; of the first 1,000 by name.", []string{"container", "queue"}},
 	{"weft_resources", gauge, "Variables, queues, tables and other state of the devices.", []string{"kind"}},
 	{"weft_rendezvous_values", gauge, "Tensors of running steps that were sent and not received.", nil},
 	{"weft_rendezvous_consumers", gauge, "Consumers of running steps whose tensor has not come.", nil},

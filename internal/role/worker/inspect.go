@@ -1,8 +1,10 @@
 package worker
 
 import (
+	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/runtime/rendezvous"
@@ -47,21 +49,38 @@ func (w *Worker) Rendezvous() rendezvous.Contents {
 	return out
 }
 
+// maxShownName bounds the names of resources in descriptions, in bytes. Clients choose any.
+const maxShownName = 1 << 10
+
 // Resources describes what the devices keep between steps: variables, queues, tables.
-func (w *Worker) Resources() []*pb.ResourceInfo {
-	var out []*pb.ResourceInfo
-	for _, d := range w.Devices {
-		for _, entry := range d.Resources.All() {
-			info := &pb.ResourceInfo{Container: entry.Container, Name: entry.Name, Kind: entry.Resource.TypeName()}
-			if r, ok := entry.Resource.(kernel.Describer); ok {
-				about := r.Describe()
-				info.Kind, info.Shape, info.Bytes, info.Elements = about.Kind, about.Shape, about.Bytes, about.Elements
-				if about.DType != tensor.Invalid {
-					info.Dtype = about.DType.String()
+func (w *Worker) Resources() iter.Seq[*pb.ResourceInfo] {
+	return func(yield func(*pb.ResourceInfo) bool) {
+		for _, d := range w.Devices {
+			for _, entry := range d.Resources.All() {
+				if !yield(describeResource(&entry)) {
+					return
 				}
 			}
-			out = append(out, info)
 		}
 	}
-	return out
+}
+
+func describeResource(entry *kernel.ResourceEntry) *pb.ResourceInfo {
+	info := &pb.ResourceInfo{Container: shownName(entry.Container), Name: shownName(entry.Name), Kind: entry.Resource.TypeName()}
+	if r, ok := entry.Resource.(kernel.Describer); ok {
+		about := r.Describe()
+		info.Kind, info.Shape, info.Bytes, info.Elements = about.Kind, about.Shape, about.Bytes, about.Elements
+		if about.DType != tensor.Invalid {
+			info.Dtype = about.DType.String()
+		}
+	}
+	return info
+}
+
+// shownName returns a name as a text that is not too long.
+func shownName(name string) string {
+	if len(name) > maxShownName {
+		name = name[:maxShownName] + "…"
+	}
+	return strings.ToValidUTF8(name, "\uFFFD")
 }
