@@ -21,7 +21,7 @@ func (t *Tracer) HTTP(h http.Handler, route func(*http.Request) string) http.Han
 		}
 		ctx := t.propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 		ctx, span := t.tracer.Start(ctx, r.Method+" "+name, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
-			semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPRoute(name), semconv.URLPath(r.URL.Path)))
+			semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPRoute(name), semconv.URLPath(cut(r.URL.Path))))
 		defer span.End()
 		seen := &statusWriter{ResponseWriter: w, code: http.StatusOK}
 		h.ServeHTTP(seen, r.WithContext(ctx))

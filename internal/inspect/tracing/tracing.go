@@ -96,7 +96,7 @@ func (t *Tracer) FunctionBegan(ctx context.Context, name string) (context.Contex
 	if unsampledIn(ctx) != nil {
 		return ctx, func(error) {}
 	}
-	ctx, span := t.start(ctx, "function", trace.WithAttributes(keyFunction.String(name)))
+	ctx, span := t.start(ctx, "function", trace.WithAttributes(keyFunction.String(cut(name))))
 	return ctx, func(err error) {
 		if span != nil {
 			finish(span, err)
@@ -104,11 +104,23 @@ func (t *Tracer) FunctionBegan(ctx context.Context, name string) (context.Contex
 	}
 }
 
+// maxText bounds the texts of a span that clients choose, in bytes. Thousands of spans may wait for
+// their collector.
+const maxText = 4 << 10
+
+// cut returns the start of a text.
+func cut(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + "…"
+}
+
 // finish ends a span with the outcome of its work.
 func finish(span trace.Span, err error) {
 	if err != nil {
 		span.SetAttributes(semconv.ErrorTypeKey.String(status.CodeOf(err).String()))
-		span.SetStatus(codes.Error, err.Error())
+		span.SetStatus(codes.Error, cut(err.Error()))
 	}
 	span.End()
 }
@@ -166,7 +178,7 @@ func finishCall(span trace.Span, code uint32, text string, failed bool) {
 	span.SetAttributes(semconv.RPCResponseStatusCode(name))
 	if failed {
 		span.SetAttributes(semconv.ErrorTypeKey.String(name))
-		span.SetStatus(codes.Error, text)
+		span.SetStatus(codes.Error, cut(text))
 	}
 	span.End()
 }

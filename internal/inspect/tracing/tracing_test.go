@@ -2,13 +2,18 @@ package tracing
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/weft-ml/weft/internal/transport/grpch2"
+	"github.com/weft-ml/weft/status"
 )
 
 const (
@@ -103,6 +108,33 @@ func TestCallOptionsAreBounded(t *testing.T) {
 	c.kept.Range(func(any, any) bool { n++; return true })
 	if n != maxCallOptions {
 		t.Errorf("it keeps %d", n)
+	}
+}
+
+// Texts that clients choose are cut: thousands of spans may wait for their collector.
+func TestLongTexts(t *testing.T) {
+	spans := tracetest.NewSpanRecorder()
+	tracer := New(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)))
+	long := strings.Repeat("é", maxText)
+	_, end := tracer.FunctionBegan(t.Context(), long)
+	end(status.InvalidArgumentf("%s", long))
+	_, served := tracer.Served(t.Context(), runStep, "client", grpch2.TraceHeaders{})
+	served(uint32(status.Internal), long)
+	tracer.HTTP(http.NotFoundHandler(), func(*http.Request) string { return "/" }).ServeHTTP(
+		httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/"+strings.Repeat("x", 2*maxText), nil))
+	for _, s := range spans.Ended() {
+		texts := []string{s.Status().Description}
+		for _, a := range s.Attributes() {
+			texts = append(texts, a.Value.String())
+		}
+		for _, text := range texts {
+			if len(text) > maxText+len("…") || !utf8.ValidString(text) {
+				t.Errorf("%s: a text of %d bytes: %.20q", s.Name(), len(text), text)
+			}
+		}
+	}
+	if n := len(spans.Ended()); n != 3 {
+		t.Errorf("%d spans have ended", n)
 	}
 }
 
