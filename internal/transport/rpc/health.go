@@ -82,7 +82,7 @@ func (h *Health) current() (state health, closed bool, changed <-chan struct{}) 
 }
 
 func (h *Health) check(c *grpch2.Call) {
-	service, ok := healthRequest(slices.Concat(c.Request().(*receiveBuffer).data...))
+	service, ok := requestedService(c)
 	switch {
 	case !ok:
 		_ = c.Reply(failed(requestError(errMalformed)))
@@ -97,7 +97,7 @@ func (h *Health) check(c *grpch2.Call) {
 // watch sends the status of a service, and every change, until the caller ends the call. A caller
 // may watch a service that does not exist yet.
 func (h *Health) watch(c *grpch2.Call) {
-	service, ok := healthRequest(slices.Concat(c.Request().(*receiveBuffer).data...))
+	service, ok := requestedService(c)
 	if !ok {
 		_ = c.Reply(failed(requestError(errMalformed)))
 		return
@@ -129,6 +129,19 @@ func (h *Health) watch(c *grpch2.Call) {
 // has reports whether a name is that of a service, or "" for all of them.
 func (h *Health) has(service string) bool {
 	return service == "" || slices.Contains(h.services, service)
+}
+
+// maxHealthRequest bounds a HealthCheckRequest in bytes. Everybody may call the service.
+const maxHealthRequest = 4 << 10
+
+// requestedService decodes the request of a call, whose memory it gives back.
+func requestedService(c *grpch2.Call) (service string, ok bool) {
+	body := c.Request().(*receiveBuffer) //nolint:forcetypeassert // see newBody
+	defer body.Discard()
+	if body.received > maxHealthRequest {
+		return "", false
+	}
+	return healthRequest(slices.Concat(body.data...))
 }
 
 // healthRequest decodes a HealthCheckRequest, whose first field is the name of a service.

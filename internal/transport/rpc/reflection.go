@@ -60,8 +60,12 @@ func (s *Server) reflect(c *grpch2.Call) {
 			_ = c.Reply(failed(requestError(err)))
 			return
 		}
-		data, err := proto.Marshal(s.describe(req, sent))
-		if err != nil || c.Send(data) != nil {
+		answer, err := encode(s.describe(req, sent)) // with the request, which may be long
+		if err != nil {
+			_ = c.Reply(failed(status.From(err)))
+			return
+		}
+		if c.Send(answer.data...) != nil {
 			_ = c.Reply(failed(status.Cancelledf("the caller has gone")))
 			return
 		}
