@@ -27,7 +27,7 @@ type batch struct {
 const grain = 1 << 15
 
 // each calls f for every record, in parallel if there is enough work, and returns the error of the
-// first record that fails.
+// first record that fails, or that of the step if it ends.
 func (b *batch) each(f func(row int) error) error {
 	size, n := 0, len(b.records)
 	for _, r := range b.records {
@@ -36,8 +36,13 @@ func (b *batch) each(f func(row int) error) error {
 	step := max(1, grain*n/max(size, 1))
 	errs := membudget.Make[error](parallel.Blocks(n, step))
 	parallel.For(n, step, func(lo, hi int) {
+		at := progress{ctx: b.ctx.Context()}
 		for row := lo; row < hi; row++ {
-			if err := f(row); err != nil {
+			err := at.pass(len(b.records[row]))
+			if err == nil {
+				err = f(row)
+			}
+			if err != nil {
 				errs[lo/step] = err
 				return
 			}

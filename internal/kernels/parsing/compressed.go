@@ -3,6 +3,7 @@ package parsing
 import (
 	"compress/gzip"
 	"compress/zlib"
+	"context"
 	"errors"
 	"io"
 	"math"
@@ -44,9 +45,13 @@ func newDecodeCompressed(c *kernel.Construction) (kernel.Kernel, error) {
 			return err
 		}
 		dst := tensor.Values[string](out)
+		at := progress{ctx: ctx.Context()}
 		for i, s := range tensor.Values[string](ctx.Input(0)) {
+			if err := at.pass(len(s)); err != nil {
+				return err
+			}
 			var header zstd.Header
-			if isZstd && (header.Decode([]byte(s)) != nil || !header.HasFCS) {
+			if isZstd && (header.Decode([]byte(s[:min(len(s), zstd.HeaderMaxSize)])) != nil || !header.HasFCS) {
 				return status.InvalidArgumentf("Failed to determine decompressed size")
 			}
 			// a string shorter than the header is compared as far as it goes
@@ -57,8 +62,10 @@ func newDecodeCompressed(c *kernel.Construction) (kernel.Kernel, error) {
 			if isZstd {
 				with = openZstd(&header)
 			}
-			dst[i], err = decompress(s, with)
+			dst[i], err = decompress(&endingReader{strings.NewReader(s), ctx.Context()}, with)
 			switch {
+			case err != nil && ctx.Context().Err() != nil:
+				return ctx.Context().Err()
 			case err != nil && isZstd:
 				return status.InvalidArgumentf("Failed to decompress zstd input: %w", err)
 			case err != nil:
@@ -88,10 +95,23 @@ func openZstd(header *zstd.Header) func(io.Reader) (io.Reader, error) {
 // gzipMagic is the prefix of gzip files.
 const gzipMagic = "\x1f\x8b"
 
+// endingReader reads until a context ends. A decompressor reads a few bytes for megabytes of text.
+type endingReader struct {
+	from io.Reader
+	ctx  context.Context //nolint:containedctx // used within one call of a kernel
+}
+
+func (r *endingReader) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.from.Read(b)
+}
+
 // decompress returns the decompressed data of s, up to the end if s is truncated. The result is
 // limited to 2 GiB, as in TensorFlow.
-func decompress(s string, open func(io.Reader) (io.Reader, error)) (string, error) {
-	r, err := open(strings.NewReader(s))
+func decompress(s io.Reader, open func(io.Reader) (io.Reader, error)) (string, error) {
+	r, err := open(s)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return "", nil
 	}

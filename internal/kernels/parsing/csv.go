@@ -101,7 +101,11 @@ func newDecodeCSV(c *kernel.Construction) (kernel.Kernel, error) {
 			}
 		}
 		var fields []string
+		at := progress{ctx: ctx.Context()}
 		for i, record := range tensor.Values[string](ctx.Input(0)) {
+			if err := at.pass(len(record)); err != nil {
+				return err
+			}
 			var err error
 			if fields, err = format.split(fields[:0], record); err != nil {
 				return err
@@ -179,24 +183,26 @@ func (c *csv) plainField(s string) (field, rest string, err error) {
 }
 
 // quotedField reads a field after its opening quote, and consumes the closing quote and the
-// delimiter.
+// delimiter. It asks for the memory of a field with escaped quotes, which is a copy.
 func (c *csv) quotedField(s string) (field, rest string, err error) {
-	var text strings.Builder
-	for {
-		i := strings.IndexByte(s, '"')
-		switch {
-		case i < 0:
+	escaped := false
+	for from := 0; ; {
+		i := strings.IndexByte(s[from:], '"')
+		if i < 0 {
 			return "", "", status.InvalidArgumentf("Quoted field has to end with quote followed by delim or end")
-		case i == len(s)-1:
-			text.WriteString(s[:i])
-			return text.String(), "", nil
-		case s[i+1] == c.delim:
-			text.WriteString(s[:i])
-			return text.String(), s[i+2:], nil
-		case s[i+1] != '"':
+		}
+		end := from + i
+		switch {
+		case end == len(s)-1 || s[end+1] == c.delim:
+			field = s[:end]
+			if escaped {
+				membudget.MustTake(int64(len(field)))
+				field = strings.ReplaceAll(field, `""`, `"`)
+			}
+			return field, s[min(end+2, len(s)):], nil
+		case s[end+1] != '"':
 			return "", "", status.InvalidArgumentf("Quote inside a string has to be escaped by another quote")
 		}
-		text.WriteString(s[:i+1])
-		s = s[i+2:]
+		escaped, from = true, end+2
 	}
 }

@@ -2,6 +2,7 @@ package parsing
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
@@ -41,6 +42,8 @@ func (b *batch) steps(f *feature, spans []span) (*sequences, error) {
 			s.of[row] = membudget.Append(s.of[row], step{list, n})
 			s.start[row+1] += n
 		}
+		// Append asks for long lists only, and there may be a short one for each record.
+		membudget.MustTake(int64(2*len(s.of[row])) * int64(unsafe.Sizeof(step{})))
 		return nil
 	})
 	for row, steps := range s.of {

@@ -25,9 +25,15 @@ func init() {
 			return err
 		}
 		dst := tensor.Values[string](out)
+		at := progress{ctx: ctx.Context()}
 		for i, text := range tensor.Values[string](ctx.Input(0)) {
+			if err := at.pass(len(text)); err != nil {
+				return err
+			}
 			var example pb.Example
-			membudget.MustTake(protomem.TextMemory(text))
+			// The text is copied, and so is the encoding, which is at most as long.
+			const copies = 3
+			membudget.MustTake(protomem.TextMemory(text) + copies*int64(len(text)))
 			if err := protojson.Unmarshal([]byte(text), &example); err != nil {
 				return status.InvalidArgumentf("Error while parsing JSON: %w", err)
 			}

@@ -102,11 +102,15 @@ func (d *decodeProto) Compute(ctx *kernel.Context) error {
 		return status.InvalidArgumentf("Bufs argument must contain at least one value")
 	}
 	all := tensor.Values[string](in)
+	at := progress{ctx: ctx.Context()}
 	if d.text || d.again {
 		all = membudget.AppendAll(nil, all...)
 		for i, s := range all {
 			var err error
-			if all[i], err = d.rewrite(s); err != nil {
+			if err = at.pass(len(s)); err == nil {
+				all[i], err = d.rewrite(s)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -120,6 +124,9 @@ func (d *decodeProto) Compute(ctx *kernel.Context) error {
 		most[i] = 1 // so that a singular field has its default value
 	}
 	for i, s := range all {
+		if err := at.pass(len(s)); err != nil {
+			return err
+		}
 		c := counter{d.fields, membudget.Make[int](len(d.fields))}
 		if err := d.walk(message(s), &c); err != nil {
 			return err
@@ -138,6 +145,9 @@ func (d *decodeProto) Compute(ctx *kernel.Context) error {
 		sinks[j] = newSink(out, f)
 	}
 	for i, s := range all {
+		if err := at.pass(len(s)); err != nil {
+			return err
+		}
 		c := collector{d.fields, sinks, most, membudget.Make[int](len(d.fields)), i}
 		if err := d.walk(message(s), &c); err != nil {
 			return err
@@ -152,14 +162,17 @@ func (d *decodeProto) Compute(ctx *kernel.Context) error {
 // rewrite parses a message and returns it in canonical binary form.
 func (d *decodeProto) rewrite(s string) (string, error) {
 	m := dynamicpb.NewMessage(d.message)
+	const copies = 3 // one of s and two of the result, which is about as long
+	membudget.MustTake(copies * int64(len(s)))
 	if d.text {
 		membudget.MustTake(protomem.TextMemory(s))
 		if (prototext.UnmarshalOptions{Resolver: d.types}).Unmarshal([]byte(s), m) != nil {
 			return "", status.DataLossf("Unable to parse text protobuf")
 		}
 	} else {
-		protomem.MustTake(d.message, []byte(s))
-		if (proto.UnmarshalOptions{Resolver: d.types}).Unmarshal([]byte(s), m) != nil {
+		b := []byte(s)
+		protomem.MustTake(d.message, b)
+		if (proto.UnmarshalOptions{Resolver: d.types}).Unmarshal(b, m) != nil {
 			return "", status.DataLossf("Unable to parse binary protobuf")
 		}
 	}
@@ -234,6 +247,7 @@ func (m *message) visit(i int, t uint64, v visitor) bool {
 		if !m.skipAny(t, maxGroups) {
 			return false
 		}
+		membudget.MustTake(int64(len(before) - len(*m))) // of a copy
 		v.text(i, message(protowire.AppendVarint(nil, t))+before[:len(before)-len(*m)])
 		return true
 	}

@@ -1,6 +1,7 @@
 package parsing
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 
@@ -86,16 +87,45 @@ func (e *encodeProto) Compute(ctx *kernel.Context) error {
 		v := ctx.Input(1 + i)
 		writers[i], width[i] = writer(f.Kind(), v), v.Dim(v.Rank()-1)
 	}
+	at := progress{ctx: ctx.Context()}
+	var b []byte
 	for row := range z {
-		var b []byte
+		most := 0
+		for _, i := range e.order {
+			most += mostBytes(ctx.Input(1+i), row*width[i], int(sizes[row*n+i]))
+		}
+		if err := at.pass(most); err != nil {
+			return err
+		}
+		if most > cap(b) { // values may share their text
+			membudget.MustTake(int64(most))
+			b = make([]byte, 0, most) //sizedmake:ok MustTake has asked for it
+		}
+		b = b[:0]
 		for _, i := range e.order {
 			if size := int(sizes[row*n+i]); size != 0 {
 				b = appendField(b, e.fields[i], writers[i], row*width[i], max(size, 0))
 			}
 		}
+		membudget.MustTake(int64(len(b)))
 		z[row] = string(b)
 	}
 	return nil
+}
+
+// mostBytes returns the largest size, in bytes, of values of a field, starting at value number at.
+func mostBytes(v *tensor.Tensor, at, size int) int {
+	const tag, number = binary.MaxVarintLen32, binary.MaxVarintLen64 // the tag is that of a group too
+	if size <= 0 {
+		return 2 * number // of an empty list
+	}
+	n := (2*tag+number)*size + 2*number
+	if v.DType() == tensor.String {
+		for _, s := range tensor.Values[string](v)[at : at+size] {
+			n += len(s)
+		}
+	}
+	return n
 }
 
 // check checks the inputs and returns the shape of the batch.

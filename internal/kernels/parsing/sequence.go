@@ -164,13 +164,13 @@ func (s *sequence) arguments(ctx *kernel.Context) (a arguments, err error) {
 		return s.singleArguments(ctx)
 	case 1:
 		a = arguments{context: s.keys[0], lists: s.keys[1], names: texts(1), fills: inputs(ctx, 2, len(s.context.dense))}
-		a.optional = membership(a.lists.dense, s.optional)
+		a.optional, err = membership(ctx, a.lists.dense, s.optional)
 	case 2:
 		a = arguments{names: texts(1), fills: inputs(ctx, 9, len(s.context.dense))}
 		a.context, a.lists = keys{texts(2), texts(3), texts(4)}, keys{texts(5), texts(6), texts(7)}
 		a.optional = tensor.Values[bool](ctx.Input(8))
 	}
-	return a, nil
+	return a, err
 }
 
 func (s *sequence) singleArguments(ctx *kernel.Context) (a arguments, err error) {
@@ -192,7 +192,9 @@ func (s *sequence) singleArguments(ctx *kernel.Context) (a arguments, err error)
 	if optional.Rank() != 1 {
 		return a, status.InvalidArgumentf("Expected feature_list_dense_missing_assumed_empty to be a vector, got shape: %v", optional.Shape())
 	}
-	a.optional = membership(a.lists.dense, tensor.Values[string](optional))
+	if a.optional, err = membership(ctx, a.lists.dense, tensor.Values[string](optional)); err != nil {
+		return a, err
+	}
 	a.fills = inputs(ctx, next, len(s.context.dense))
 	name := ctx.Input(ctx.NumInputs() - 1)
 	if name.NumElements() > 0 && name.Rank() != 0 {
@@ -203,12 +205,25 @@ func (s *sequence) singleArguments(ctx *kernel.Context) (a arguments, err error)
 }
 
 // membership returns, for each key, whether it is in a set.
-func membership(keys, set []string) []bool {
+func membership(ctx *kernel.Context, keys, set []string) ([]bool, error) {
+	is := map[string]bool{}
+	for _, k := range keys {
+		is[k] = false //sizedmake:ok keys of features, as many as the inputs of the node
+	}
+	at := progress{ctx: ctx.Context()}
+	for _, k := range set {
+		if err := at.pass(len(k)); err != nil {
+			return nil, err
+		}
+		if _, known := is[k]; known {
+			is[k] = true //sizedmake:ok it is known
+		}
+	}
 	out := membudget.Make[bool](len(keys))
 	for i, k := range keys {
-		out[i] = slices.Contains(set, k)
+		out[i] = is[k]
 	}
-	return out
+	return out, nil
 }
 
 func (s *sequence) check(ctx *kernel.Context, a arguments) error {
@@ -253,13 +268,18 @@ func (s *sequence) check(ctx *kernel.Context, a arguments) error {
 
 // checkRoles checks that no key is used for several kinds of feature.
 func (k keys) checkRoles(noun string) error {
+	sparse, ragged := map[string]bool{}, map[string]bool{}
+	for _, key := range k.sparse {
+		sparse[key] = true //sizedmake:ok keys of features, as many as the attributes list
+	}
 	for _, key := range k.ragged {
-		if slices.Contains(k.sparse, key) {
+		if sparse[key] {
 			return status.InvalidArgumentf("%s feature %s cannot be both ragged and sparse", noun, key)
 		}
+		ragged[key] = true //sizedmake:ok keys of features, as many as the attributes list
 	}
 	for _, key := range k.dense {
-		if slices.Contains(k.sparse, key) || slices.Contains(k.ragged, key) {
+		if sparse[key] || ragged[key] {
 			return status.InvalidArgumentf("%s feature %s cannot be both dense and sparse", noun, key)
 		}
 	}

@@ -22,8 +22,11 @@ func (b *batch) canonicalize(records []string) ([]string, error) {
 			continue
 		}
 		var m pb.SequenceExample
-		protomem.MustTake(m.ProtoReflect().Descriptor(), []byte(r))
-		if (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal([]byte(r), &m) != nil {
+		const copies = 3 // one of the record and two of the result, which is at most as long
+		membudget.MustTake(copies * int64(len(r)))
+		text := []byte(r)
+		protomem.MustTake(m.ProtoReflect().Descriptor(), text)
+		if (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, &m) != nil {
 			return nil, b.words.record(row, r)
 		}
 		written, err := proto.Marshal(&m)

@@ -3,6 +3,7 @@ package parsing
 import (
 	"strings"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -64,6 +65,7 @@ func countTexts(list message) (n int, ok bool) {
 // allocation each.
 func readTexts(dst *tensor.Tensor, at int, list message) bool {
 	d := tensor.Values[string](dst)
+	membudget.MustTake(int64(len(list))) // records may share their text
 	for list = message(strings.Clone(string(list))); list != ""; at++ {
 		b, ok := list.item()
 		if !ok {

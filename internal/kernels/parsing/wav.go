@@ -283,6 +283,7 @@ func encodeWav(ctx *kernel.Context) error {
 		}
 		b = le.AppendUint16(b, uint16(s))
 	}
+	membudget.MustTake(int64(len(b))) // of the copy
 	ctx.SetOutput(0, tensor.Scalar(string(b)))
 	return nil
 }
