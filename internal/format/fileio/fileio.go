@@ -101,12 +101,17 @@ func (f Files) Read(path string) ([]byte, error) {
 		return nil, status.ResourceExhaustedf("%s; the file has %d bytes, and the task has memory for %d", path, size, left)
 	}
 	if size >= minCharged && !membudget.Take(size) {
-		return nil, status.ResourceExhaustedf("%s; out of memory: there is none for the %d bytes of the file", path, size)
+		return nil, noMemory(path, size)
 	}
 	b := make([]byte, 0, size+1) // one more byte finds the end of a file without another allocation
 	for {
 		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
+			// the file has grown, or its size is not known, as in /proc
+			more := max(2*int64(cap(b)), smallest)
+			if more >= minCharged && !membudget.Take(more) {
+				return nil, noMemory(path, more)
+			}
+			b = append(make([]byte, 0, more), b...)
 		}
 		n, err := file.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
@@ -119,12 +124,20 @@ func (f Files) Read(path string) ([]byte, error) {
 	}
 }
 
+func noMemory(path string, size int64) error {
+	return status.ResourceExhaustedf("%s; out of memory: there is none for the %d bytes of the file", path, size)
+}
+
 // minChecked is the size, in bytes, of the smallest file for which the memory left on the machine
 // is looked at before the file is read. It is that of tensors.
 const minChecked = 64 << 20
 
-// minCharged is the size, in bytes, of the smallest file whose memory the process is asked for.
-const minCharged = 16 << 10
+const (
+	// minCharged is the size, in bytes, of the smallest file whose memory the process is asked for.
+	minCharged = 16 << 10
+	// smallest is the size, in bytes, of the smallest buffer for a file that has grown.
+	smallest = 512
+)
 
 // Write replaces the contents of a file and waits until they are on disk. It creates the folders of
 // the file. After an error an older file is unchanged.

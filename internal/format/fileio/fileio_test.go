@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -103,6 +105,30 @@ func TestSweep(t *testing.T) {
 	want := []string{filepath.Base(live.f.Name()), "other.tempstate1", "x.weft-tmp-1"}
 	if names := list(t, dir); !slices.Equal(names, want) {
 		t.Errorf("the remaining files are %q, want %q", names, want)
+	}
+}
+
+// Paths that no system has are refused before they take memory, and the search for a pattern does
+// not overflow the stack.
+func TestLongPaths(t *testing.T) {
+	if paths, err := (Files{}).Match(strings.Repeat("*/", 8<<20) + "*"); len(paths) > 0 || err != nil {
+		t.Errorf("a long pattern matches %d paths, %v", len(paths), err)
+	}
+	if _, err := (Files{}).Read(strings.Repeat("/", 1<<20)); status.CodeOf(err) != status.InvalidArgument {
+		t.Errorf("a long path: %.100v", err)
+	}
+}
+
+// A file whose size is not known asks for its memory while it is read.
+func TestFileOfUnknownSize(t *testing.T) {
+	const path = "/proc/kallsyms"
+	if b, err := (Files{}).Read(path); err != nil || len(b) < 1<<20 {
+		t.Skipf("%d bytes, %v", len(b), err)
+	}
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(1 << 20)
+	if b, err := (Files{}).Read(path); status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("%d bytes, %v", len(b), err)
 	}
 }
 

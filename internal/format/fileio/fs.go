@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/weft-ml/weft/internal/format/objectstore"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
@@ -202,10 +203,17 @@ type place struct {
 	name string // path relative to the root
 }
 
+// maxPath bounds paths and patterns, in bytes. No system has longer ones. The list of the parts of a
+// path takes 16 times its size, and a pattern is searched for from its first folder on, by recursion.
+const maxPath = 64 << 10
+
 // at finds the place of a path and checks the rights of the user.
 func (f Files) at(path string, right Rights) (place, error) {
 	if err := f.check(path, right); err != nil {
 		return place{}, err
+	}
+	if len(path) > maxPath {
+		return place{}, Error(path, syscall.ENAMETOOLONG)
 	}
 	if strings.IndexByte(path, 0) >= 0 {
 		return place{}, status.InvalidArgumentf("%q; a path cannot contain a byte of value 0", path)
