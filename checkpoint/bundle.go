@@ -62,7 +62,7 @@ func (s Store) openBundle(prefix string) (*Reader, error) {
 		}
 		tensors[key] = t
 	}
-	return &Reader{tensors, b}, nil
+	return &Reader{tensors, b, s}, nil
 }
 
 const (

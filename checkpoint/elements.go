@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weft-ml/weft/internal/format/crc32c"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
@@ -220,12 +218,18 @@ func writeStrings(w io.Writer, vals []string) (int64, uint32, error) {
 	if _, err := w.Write(lengths); err != nil {
 		return 0, 0, err
 	}
+	var buf []byte // the checksum is that of bytes, and a string may be long
 	for _, s := range vals {
-		if _, err := io.WriteString(w, s); err != nil {
-			return 0, 0, err
-		}
-		crc = crc32c.Update(crc, []byte(s))
 		size += int64(len(s))
+		for s != "" {
+			n := min(len(s), chunk)
+			buf = append(buf[:0], s[:n]...)
+			if _, err := w.Write(buf); err != nil {
+				return 0, 0, err
+			}
+			crc = crc32c.Update(crc, buf)
+			s = s[n:]
+		}
 	}
 	return size, crc, nil
 }
@@ -237,18 +241,19 @@ func writeVariants(w io.Writer, t *tensor.Tensor) (int64, uint32, error) {
 	}
 	size, crc := int64(0), uint32(0)
 	for _, v := range p.GetVariantVal() {
-		elem, err := proto.MarshalOptions{Deterministic: true}.Marshal(v)
+		elem, err := pbconv.Marshal(v)
 		if err != nil {
 			return 0, 0, err
 		}
 		crc = crc32c.Update(crc32c.Update(crc, binary.LittleEndian.AppendUint64(nil, uint64(len(elem)))), elem)
 		sum := binary.LittleEndian.AppendUint32(nil, crc32c.Mask(crc))
 		crc = crc32c.Update(crc, sum)
-		out := slices.Concat(binary.AppendUvarint(nil, uint64(len(elem))), elem, sum)
-		if _, err := w.Write(out); err != nil {
-			return 0, 0, err
+		for _, part := range [][]byte{binary.AppendUvarint(nil, uint64(len(elem))), elem, sum} {
+			if _, err := w.Write(part); err != nil {
+				return 0, 0, err
+			}
+			size += int64(len(part))
 		}
-		size += int64(len(out))
 	}
 	return size, crc, nil
 }

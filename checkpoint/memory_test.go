@@ -1,13 +1,19 @@
 package checkpoint
 
 import (
+	"context"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/weft-ml/weft/internal/format/crc32c"
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -83,5 +89,100 @@ func TestMemoryOfStrings(t *testing.T) {
 	w := CreateV1(filepath.Join(t.TempDir(), "v1"))
 	if err := w.Add("v", &v); status.CodeOf(err) != status.ResourceExhausted {
 		t.Errorf("writing: got %v", err)
+	}
+}
+
+// TestMemoryOfNames writes the slices of a tensor with a long name, which is in the key of each.
+func TestMemoryOfNames(t *testing.T) {
+	const n = 200
+	name, v := strings.Repeat("n", 1<<20), tensor.Vector[int32](1)
+	v2, err := Create(filepath.Join(t.TempDir(), "c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v2.Abort()
+	v1 := CreateV1(filepath.Join(t.TempDir(), "v1"))
+	limit(t, 96<<20)
+	for _, w := range []interface {
+		AddSlice(name string, full tensor.Shape, s Slice, t *tensor.Tensor) error
+	}{v1, v2} {
+		var err error
+		for i := int64(0); i < n && err == nil; i++ {
+			err = w.AddSlice(name, tensor.Shape{n}, Slice{{i, 1}}, &v)
+		}
+		if status.CodeOf(err) != status.ResourceExhausted {
+			t.Errorf("%T: got %v", w, err)
+		}
+		*v1 = V1Writer{}
+		runtime.GC()
+	}
+}
+
+// TestMemoryOfMerge merges a checkpoint whose entries are all in files of their own.
+func TestMemoryOfMerge(t *testing.T) {
+	const n = 50_000
+	dir := t.TempDir()
+	entries := map[string]*pb.BundleEntryProto{}
+	for i := range int32(n) {
+		entries[fmt.Sprint(i)] = &pb.BundleEntryProto{ShardId: i}
+	}
+	prefix := dir + strings.Repeat("/.", 1800) + "/c"
+	index, err := Store{}.newIndex(prefix, header(n), entries)
+	if err == nil {
+		err = index.Commit()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(entries)
+	runtime.GC()
+	limit(t, 128<<20)
+	if err := Merge([]string{prefix}, dir+"/all", false); status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("got %.300v", err)
+	}
+}
+
+// allocated returns the number of bytes that f allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestLongStringsAreNotCopied writes a long string.
+func TestLongStringsAreNotCopied(t *testing.T) {
+	w, err := Create(filepath.Join(t.TempDir(), "c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	v := tensor.Scalar(strings.Repeat("x", 16<<20))
+	if n := allocated(func() { err = w.Add("v", &v) }); err != nil || n > 4<<20 {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+// TestLongSpecs parses specifications of slices with more dimensions than a tensor has.
+func TestLongSpecs(t *testing.T) {
+	for _, spec := range []string{
+		strings.Repeat(" ", 1<<20), "1 " + strings.Repeat("-:", 1<<20), "1 " + strings.Repeat("1,", 1<<20),
+	} {
+		var err error
+		n := allocated(func() { _, _, _, err = ParseShapeAndSlice(spec) })
+		if status.CodeOf(err) != status.InvalidArgument || n > 1<<20 {
+			t.Errorf("%.10q: %d bytes, %.100v", spec, n, err)
+		}
+	}
+}
+
+// TestOverlapsEndWithContext compares each two pieces of a tensor.
+func TestOverlapsEndWithContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	parts := slices.Repeat([]*piece{{slice: Slice{{0, 1}}}}, 2)
+	if err := disjoint(In(fileio.Files{}.In(ctx)), "v", parts, tensor.Shape{1}); status.CodeOf(err) != status.Cancelled {
+		t.Errorf("got %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -58,8 +59,9 @@ type merger struct {
 	store   Store
 	header  *pb.BundleHeaderProto // of the first checkpoint
 	entries map[string]*pb.BundleEntryProto
-	files   []string       // new shard → data file
-	shards  map[string]int // data file → new shard
+	files   []string        // new shard → data file
+	shards  map[string]int  // data file → new shard
+	meter   membudget.Meter // of files and shards
 }
 
 func (m *merger) add(prefix string) error {
@@ -91,7 +93,11 @@ func (m *merger) addEntry(prefix, key string, e *pb.BundleEntryProto, shards int
 		if e.GetShardId() < 0 || int(e.GetShardId()) >= shards {
 			return status.DataLossf("entry %s is in shard %d of %d", key, e.GetShardId(), shards)
 		}
-		e.ShardId = int32(m.shard(DataFile(prefix, int(e.GetShardId()), shards)))
+		shard, err := m.shard(DataFile(prefix, int(e.GetShardId()), shards))
+		if err != nil {
+			return err
+		}
+		e.ShardId = int32(shard)
 		m.entries[key] = e
 		return nil
 	case len(have.GetSlices()) == 0:
@@ -110,14 +116,17 @@ func (m *merger) addEntry(prefix, key string, e *pb.BundleEntryProto, shards int
 	return nil
 }
 
-// shard returns the new shard of a data file.
-func (m *merger) shard(file string) int {
+// shard returns the new shard of a data file. Each entry of an index may be in a file of its own.
+func (m *merger) shard(file string) (int, error) {
 	at, ok := m.shards[file]
 	if !ok {
+		if !m.meter.Take(pieceSize + len(file)) {
+			return 0, errNoMemory
+		}
 		at = len(m.files)
 		m.files, m.shards[file] = append(m.files, file), at
 	}
-	return at
+	return at, nil
 }
 
 // commit renames the data files and writes the index for all of them.

@@ -12,6 +12,7 @@ import (
 type Reader struct {
 	tensors map[string]*stored
 	files   io.Closer
+	store   Store
 }
 
 // stored describes a tensor in a checkpoint and how to load it.
@@ -77,7 +78,7 @@ func (r *Reader) Read(name string) (tensor.Tensor, error) {
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	return t.read(FullSlice(len(t.Shape)))
+	return t.read(r.store, FullSlice(len(t.Shape)))
 }
 
 // ReadSlice returns a slice of a tensor, which the caller releases. The slice need not be one that
@@ -87,7 +88,7 @@ func (r *Reader) ReadSlice(name string, s Slice) (tensor.Tensor, error) {
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	return t.read(s)
+	return t.read(r.store, s)
 }
 
 // Verify reads every tensor and returns the first error.
@@ -104,7 +105,7 @@ func (r *Reader) Verify() error {
 	return nil
 }
 
-func (t *stored) read(s Slice) (tensor.Tensor, error) {
+func (t *stored) read(from Store, s Slice) (tensor.Tensor, error) {
 	shape, err := s.Of(t.Shape)
 	if err != nil {
 		return tensor.Tensor{}, err
@@ -128,7 +129,7 @@ func (t *stored) read(s Slice) (tensor.Tensor, error) {
 		return tensor.Tensor{}, status.InvalidArgumentf(
 			"Does not have sufficient slices for partitioned tensor %s to restore in slice_spec: %v", t.Name, s)
 	}
-	if err := disjoint(parts, t.Shape); err != nil {
+	if err := disjoint(from, t.Name, parts, t.Shape); err != nil {
 		return tensor.Tensor{}, err
 	}
 	return t.assemble(want, shape, parts)
@@ -160,16 +161,19 @@ func (t *stored) assemble(want Slice, shape tensor.Shape, parts []*piece) (tenso
 // maxPieces bounds the number of pieces in one read. The check for overlaps is quadratic in it.
 const maxPieces = 1 << 14
 
-// disjoint checks that no two pieces overlap.
-func disjoint(parts []*piece, shape tensor.Shape) error {
+// disjoint checks that no two pieces of a tensor overlap. It ends with the context of the store.
+func disjoint(from Store, name string, parts []*piece, shape tensor.Shape) error {
 	if len(parts) > maxPieces {
 		return status.ResourceExhaustedf("a read needs more than %d slices of a tensor", maxPieces)
 	}
 	known := make([]Slice, len(parts))
 	for i, p := range parts {
+		if err := from.files.Ended(name); err != nil {
+			return err
+		}
 		known[i] = p.slice.bounds(shape)
 		for j := range i {
-			if _, overlap := known[i].intersect(known[j]); overlap {
+			if known[i].overlaps(known[j]) {
 				return status.Internalf("Overlapping slices: existing slice = %v, new slice = %v", parts[j].slice, p.slice)
 			}
 		}

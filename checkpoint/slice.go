@@ -70,14 +70,25 @@ func ParseSlice(text string) (Slice, error) {
 					"length = %d: string = %s", e.Start, e.Length, text)
 			}
 		}
+		if len(s) == tensor.MaxRank { // before the list takes memory
+			return nil, status.InvalidArgumentf("A slice has more than %d dimensions: string = %s", tensor.MaxRank, text)
+		}
 		s = append(s, e)
 	}
 	return s, nil
 }
 
 func parseExtent(text string) (Extent, bool) {
-	words := strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
-	if len(words) != 2 {
+	var words [2]string
+	n := 0
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' }) {
+		if n == len(words) {
+			return Extent{}, false
+		}
+		words[n] = word
+		n++
+	}
+	if n != len(words) {
 		return Extent{}, false
 	}
 	start, err := strconv.ParseInt(words[0], 10, 64)
@@ -92,6 +103,9 @@ func parseExtent(text string) (Extent, bool) {
 // whole tensor and the slice, as in "4 3 0,2:-". It also returns the shape of the slice. The error
 // has the code InvalidArgument, or Internal if the slice is not within the tensor.
 func ParseShapeAndSlice(spec string) (full tensor.Shape, s Slice, part tensor.Shape, err error) {
+	if n := strings.Count(spec, " "); n > tensor.MaxRank { // before the list takes memory
+		return nil, nil, nil, status.InvalidArgumentf("Shape has %d dimensions; at most %d are allowed", n, tensor.MaxRank)
+	}
 	words := strings.Split(spec, " ")
 	if len(words) < 2 {
 		return nil, nil, nil, status.InvalidArgumentf("Need least two elements in shape_and_slice specification: %s", spec)
@@ -164,6 +178,16 @@ func (s Slice) intersect(t Slice) (Slice, bool) {
 		out[i] = Extent{start, end - start}
 	}
 	return out, true
+}
+
+// overlaps reports whether two slices with non-negative lengths have common elements.
+func (s Slice) overlaps(t Slice) bool {
+	for i := range s {
+		if min(s[i].Start+s[i].Length, t[i].Start+t[i].Length) <= max(s[i].Start, t[i].Start) {
+			return false
+		}
+	}
+	return true
 }
 
 func (s Slice) toProto() *pb.TensorSliceProto {

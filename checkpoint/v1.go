@@ -56,7 +56,7 @@ func (s Store) OpenV1(pattern string) (*Reader, error) {
 			return nil, status.DataLossf("Unable to open table file %s: %v: %w", path, status.CodeOf(err), err)
 		}
 	}
-	return &Reader{tensors, files}, nil
+	return &Reader{tensors, files, s}, nil
 }
 
 // addTable adds the slices in one file to tensors.

@@ -23,6 +23,7 @@ type V1Writer struct {
 	index map[string]*pb.SavedSliceMeta
 	data  map[string]*pb.SavedTensorSlices // by key; the elements are the memory of held
 	held  []tensor.Tensor                  // retained until Close
+	meter membudget.Meter                  // of index and data
 }
 
 // CreateV1 returns a writer of a checkpoint in the format V1. The file is written by Close.
@@ -60,8 +61,9 @@ func (w *V1Writer) AddSlice(name string, full tensor.Shape, s Slice, t *tensor.T
 	if size := maxFieldBytes(t) + header; size > 1<<31 {
 		return status.InvalidArgumentf("Tensor slice is too large to serialize (conservative estimate: %d bytes)", size)
 	}
-	// a copy, of strings and of numbers that get a wider type
-	if !membudget.Take(maxFieldBytes(t) + stringHeader*int64(t.NumElements())) {
+	// A copy, of strings and of numbers that get a wider type. The key has the name, which may be
+	// that of other slices, with bytes that are escaped.
+	if !membudget.Take(maxFieldBytes(t)+stringHeader*int64(t.NumElements())) || !w.meter.Take(storedSize+2*len(name)) {
 		return errNoMemory
 	}
 	fields := typedFields(t)

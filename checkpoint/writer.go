@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"bufio"
 	"fmt"
-	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -13,6 +12,7 @@ import (
 	"github.com/weft-ml/weft/internal/format/sstable"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -26,6 +26,7 @@ type Writer struct {
 	buf     *bufio.Writer // in front of data
 	offset  int64
 	entries map[string]*pb.BundleEntryProto
+	meter   membudget.Meter // of entries
 }
 
 const writeBuffer = 1 << 20
@@ -45,7 +46,9 @@ func (s Store) Create(prefix string) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{s, prefix, data, bufio.NewWriterSize(data, writeBuffer), 0, map[string]*pb.BundleEntryProto{}}, nil
+	return &Writer{
+		store: s, prefix: prefix, data: data, buf: bufio.NewWriterSize(data, writeBuffer), entries: map[string]*pb.BundleEntryProto{},
+	}, nil
 }
 
 // Add writes a tensor. The error has the code InvalidArgument if the name is empty or was used
@@ -63,6 +66,10 @@ func (w *Writer) add(key string, t *tensor.Tensor) error {
 	}
 	if !t.Initialized() || t.DType() == tensor.Resource {
 		return status.InvalidArgumentf("a tensor of type %v cannot be saved", t.DType())
+	}
+	// Entries stay until Close. Those of the slices of a tensor have its name, which may be long.
+	if !w.meter.Take(storedSize + len(key)) {
+		return errNoMemory
 	}
 	size, crc, err := writeElements(w.buf, t)
 	if err != nil {
@@ -159,9 +166,13 @@ func (s Store) freeShards(prefix string, n int) int {
 	if !s.files.Exists(IndexFile(prefix)) {
 		return n
 	}
-	old := s.dataFiles(prefix)
+	// both lists may be long
+	old := map[string]bool{}
+	for _, file := range s.dataFiles(prefix) {
+		old[file] = true
+	}
 	for shard := range n {
-		if slices.Contains(old, fileio.Join(fileio.Dir(prefix), fileio.Base(DataFile(prefix, shard, n)))) {
+		if old[fileio.Join(fileio.Dir(prefix), fileio.Base(DataFile(prefix, shard, n)))] {
 			return n + 1
 		}
 	}

@@ -63,8 +63,8 @@ func (f Files) check(path string, right Rights) error {
 	return nil
 }
 
-// ended returns the error of a context that has ended.
-func (f Files) ended(path string) error {
+// Ended returns the error of a context that has ended, and nil before.
+func (f Files) Ended(path string) error {
 	if f.ctx == nil || f.ctx.Err() == nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (f Files) ended(path string) error {
 
 // do makes one file call within the limit of calls at a time.
 func (f Files) do(path string, call func() error) error {
-	if err := f.ended(path); err != nil {
+	if err := f.Ended(path); err != nil {
 		return err
 	}
 	if f.fs == nil {

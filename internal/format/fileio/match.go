@@ -89,7 +89,7 @@ func (m *matcher) in(dir, pattern string) ([]string, error) {
 	var found []string
 	for _, e := range entries {
 		// a long pattern takes 0.1 s for a name
-		if err := m.files.ended(dir); err != nil {
+		if err := m.files.Ended(dir); err != nil {
 			return nil, err
 		}
 		if ok, _ := filepath.Match(pattern, e.Name()); ok {

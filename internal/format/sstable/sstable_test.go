@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"slices"
 	"testing"
 
@@ -205,4 +206,15 @@ func FuzzReader(f *testing.F) {
 		}
 		_, _ = all(b)
 	})
+}
+
+// A long value is copied to its block.
+func TestMemoryOfValues(t *testing.T) {
+	value := make([]byte, 32<<20)
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(48 << 20)
+	w := NewWriter(io.Discard)
+	if err := w.Add([]byte("k"), value); status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("got %v", err)
+	}
 }

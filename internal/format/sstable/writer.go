@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/weft-ml/weft/internal/format/crc32c"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -41,8 +42,13 @@ func (w *Writer) Add(key, value []byte) error {
 	if (w.data.count > 0 || w.pending != nil) && bytes.Compare(key, w.lastKey) <= 0 {
 		return status.Internalf("key %q is added to a table after %q", key, w.lastKey)
 	}
+	if w.err = w.data.reserve(len(key) + len(value)); w.err != nil {
+		return w.err
+	}
 	if w.pending != nil {
-		w.addIndex(separator(w.lastKey, key))
+		if w.addIndex(separator(w.lastKey, key)); w.err != nil {
+			return w.err
+		}
 	}
 	w.data.add(key, value)
 	w.lastKey = append(w.lastKey[:0], key...)
@@ -70,8 +76,14 @@ func (w *Writer) Close() error {
 }
 
 func (w *Writer) addIndex(key []byte) {
-	w.index.add(key, w.pending.append(nil))
+	value := w.pending.append(nil)
 	w.pending = nil
+	// keys that share a long prefix are in the index as a whole
+	if err := w.index.reserve(len(key) + len(value)); err != nil {
+		w.err = err
+		return
+	}
+	w.index.add(key, value)
 }
 
 func (w *Writer) flush() {
@@ -134,6 +146,22 @@ type blockWriter struct {
 	restarts []uint32
 	count    int    // entries
 	last     []byte // key of the last entry
+}
+
+// reserve asks for the memory of an entry with n bytes of key and value, and of what ends the block.
+// The elements of a tensor in a checkpoint of format V1 are one value.
+func (b *blockWriter) reserve(n int) error {
+	const sizes, last = 3 * binary.MaxVarintLen64, 2 * 4 // a restart and the number of restarts
+	n += len(b.buf) + sizes + 4*len(b.restarts) + last
+	if n <= cap(b.buf) {
+		return nil
+	}
+	n = max(n, 2*cap(b.buf))
+	if !membudget.Take(int64(n)) {
+		return errNoMemory(int64(n))
+	}
+	b.buf = append(make([]byte, 0, n), b.buf...)
+	return nil
 }
 
 func (b *blockWriter) add(key, value []byte) {
