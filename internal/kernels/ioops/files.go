@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/format/unsized"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
@@ -44,11 +45,20 @@ func readFile(ctx *kernel.Context, files fileio.Files) error {
 	if err != nil {
 		return err
 	}
-	b, err := files.Read(name)
+	text, err := wholeFile(files, name)
 	if err == nil {
-		ctx.SetOutput(0, tensor.Scalar(string(b)))
+		ctx.SetOutput(0, tensor.Scalar(text))
 	}
 	return err
+}
+
+// wholeFile returns the contents of a file. It asks for the memory of both copies.
+func wholeFile(files fileio.Files, path string) (string, error) {
+	b, err := files.Read(path)
+	if err != nil {
+		return "", err
+	}
+	return unsized.String(b)
 }
 
 func writeFile(ctx *kernel.Context, files fileio.Files) error {
@@ -60,6 +70,7 @@ func writeFile(ctx *kernel.Context, files fileio.Files) error {
 	if err != nil {
 		return err
 	}
+	membudget.MustTake(int64(len(contents))) // of the copy
 	return files.Write(name, []byte(contents))
 }
 
@@ -78,10 +89,14 @@ func matchingFiles(ctx *kernel.Context, files fileio.Files) error {
 		return status.InvalidArgumentf("Input patterns tensor must be scalar or vector, but had shape: %v", t.Shape())
 	}
 	var names []string
+	var meter membudget.Meter // a file may match many patterns
 	for _, pattern := range tensor.Values[string](t) {
 		found, err := files.Match(pattern)
 		if err != nil {
 			return err
+		}
+		for _, name := range found {
+			meter.MustTake(len(name))
 		}
 		names = membudget.AppendAll(names, found...)
 	}

@@ -56,6 +56,9 @@ type records interface {
 // entry is a record with its key, which names its position.
 type entry struct{ key, value string }
 
+// entrySize is the memory of an entry without its texts, in bytes.
+const entrySize = 64
+
 // TypeName names the resource as TensorFlow does.
 func (*Reader) TypeName() string { return "N10tensorflow15ReaderInterfaceE" }
 
@@ -91,7 +94,12 @@ func (r *Reader) use(ctx context.Context, done func(error), f func() error) {
 // that is not empty. The caller must hold the token.
 func (r *Reader) read(ctx context.Context, q workQueue, n int64) ([]*entry, error) {
 	var got []*entry
+	var meter membudget.Meter
 	for int64(len(got)) < n {
+		// records of 0 bytes need no reads, which would end with the step
+		if ctx.Err() != nil {
+			return nil, status.FromContext(ctx, "reading from "+r.name)
+		}
 		if r.from == nil {
 			if err := r.begin(ctx, q); err != nil {
 				return nil, err
@@ -101,6 +109,8 @@ func (r *Reader) read(ctx context.Context, q workQueue, n int64) ([]*entry, erro
 		rec, err := r.from.next()
 		end := errors.Is(err, io.EOF)
 		if rec != nil {
+			// The key of a line has the path of the file, and the line may be empty.
+			meter.MustTake(entrySize + len(rec.key) + len(rec.value))
 			got = membudget.Append(got, rec)
 			r.count(func(c *counts) { c.produced++ })
 		}

@@ -44,10 +44,7 @@ func openName(files fileio.Files, path string) (records, error) {
 }
 
 func openWhole(files fileio.Files, path string) (records, error) {
-	return &single{files, path, func(files fileio.Files, path string) (string, error) {
-		b, err := files.Read(path)
-		return string(b), err
-	}}, nil
+	return &single{files, path, wholeFile}, nil
 }
 
 // opened is an open file.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -75,6 +76,9 @@ func onReader(f func(*kernel.Context, *Reader) error) kernel.New {
 	return func(*kernel.Construction) (kernel.Kernel, error) { return compute, nil }
 }
 
+// mostQuoted is the number of bytes of a text that an error shows.
+const mostQuoted = 4 << 10
+
 func restore(ctx *kernel.Context, r *Reader) error {
 	state := ctx.Input(1)
 	if state.Rank() != 0 {
@@ -85,10 +89,11 @@ func restore(ctx *kernel.Context, r *Reader) error {
 		return status.Unimplementedf("Reader RestoreState")
 	}
 	text := tensor.Value[string](state)
+	membudget.MustTake(2 * int64(len(text))) // one copy is parsed, the other stays
 	saved, ok := decodeCounts([]byte(text))
 	switch {
 	case !ok:
-		return status.InvalidArgumentf("Could not parse state for %s: %s", r.name, tensor.Escape(text, false))
+		return status.InvalidArgumentf("Could not parse state for %s: %s", r.name, tensor.Escape(text[:min(len(text), mostQuoted)], false))
 	case saved.started < 0 || saved.finished < 0 || saved.produced < 0:
 		return status.InvalidArgumentf("Unexpected negative value when restoring in %s: %v", r.name, saved)
 	case saved.started > saved.finished:
@@ -112,6 +117,8 @@ func (c *counts) numbers() []*int64 {
 }
 
 func (c *counts) encode() string {
+	const copies = 3 // a list that grows, and the string
+	membudget.MustTake(copies * int64(len(c.work)))
 	var b []byte
 	for field, n := range c.numbers() {
 		if n != nil && *n != 0 {
@@ -160,7 +167,7 @@ func (c counts) String() string {
 		}
 	}
 	if c.work != "" {
-		fmt.Fprintf(&s, "current_work: \"%s\"\n", tensor.Escape(c.work, false))
+		fmt.Fprintf(&s, "current_work: \"%s\"\n", tensor.Escape(c.work[:min(len(c.work), mostQuoted)], false))
 	}
 	return s.String()
 }

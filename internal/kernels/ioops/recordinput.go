@@ -46,7 +46,8 @@ type recordInput struct {
 	files  []string   // unopened files of this pass
 	from   records    // records of the open file, or nil
 	ready  []string   // buffered records of this pass, in random order
-	err    error      // permanent error
+	meter  membudget.Meter
+	err    error // permanent error
 }
 
 func newRecordInput(c *kernel.Construction) (kernel.Kernel, error) {
@@ -163,9 +164,9 @@ func (r *recordInput) read(ctx context.Context) error {
 		}
 		return err
 	}
-	membudget.MustTake(int64(len(rec.value)))
+	r.meter.MustTake(entrySize + len(rec.key) + len(rec.value))
 	i := r.random.IntN(len(r.ready) + 1)
-	r.ready = append(r.ready, rec.value)
+	r.ready = membudget.Append(r.ready, rec.value)
 	last := len(r.ready) - 1
 	r.ready[i], r.ready[last] = r.ready[last], r.ready[i]
 	return nil

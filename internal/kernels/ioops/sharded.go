@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -29,7 +30,7 @@ func init() {
 		if err != nil {
 			return err
 		}
-		ctx.SetOutput(0, tensor.Scalar(fmt.Sprintf("%s-%05d-of-%05d", ended(base), shard, shards)))
+		ctx.SetOutput(0, tensor.Scalar(joined(base, fmt.Sprintf("-%05d-of-%05d", shard, shards))))
 		return nil
 	})
 	kernel.RegisterFunc(opdef.Def{
@@ -46,15 +47,17 @@ func init() {
 		if err != nil {
 			return err
 		}
-		ctx.SetOutput(0, tensor.Scalar(fmt.Sprintf("%s-?????-of-%05d", ended(base), shards)))
+		ctx.SetOutput(0, tensor.Scalar(joined(base, fmt.Sprintf("-?????-of-%05d", shards))))
 		return nil
 	})
 }
 
-// ended returns a name up to its first NUL byte, which ends file names.
-func ended(name string) string {
+// joined returns a name up to its first NUL byte, which ends file names, with an end. It asks for
+// the memory of the result.
+func joined(name, end string) string {
 	name, _, _ = strings.Cut(name, "\x00")
-	return name
+	membudget.MustTake(int64(len(name)))
+	return name + end
 }
 
 // number returns the integer that is input i, which must be a scalar.
