@@ -143,3 +143,21 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// A writer asks for its buffers, also for those of the compression.
+func TestMemoryOfWriters(t *testing.T) {
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(64 << 20)
+	var all []*Writer
+	var err error
+	for i := 0; i < 1000 && err == nil; i++ {
+		var w *Writer
+		if w, err = NewWriter(io.Discard, GZIP); err == nil {
+			all = append(all, w)
+			err = w.Write([]byte("record"))
+		}
+	}
+	if status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("after %d writers: %v", len(all), err)
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/weft-ml/weft/internal/format/crc32c"
+	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/status"
 )
 
 // Writer writes records. After an error of the underlying writer all later calls return it. The
@@ -16,12 +18,26 @@ type Writer struct {
 	out    io.Writer  // buf or packed
 }
 
-// NewWriter returns a writer of records to w.
+const (
+	writeBuffer = 64 << 10
+	// compressorSize is about the memory of a compressor, in bytes.
+	compressorSize = 1 << 20
+)
+
+// NewWriter returns a writer of records to w. The error has the code ResourceExhausted if there is
+// no memory for its buffers: a saved dataset has a writer for each shard.
 func NewWriter(w io.Writer, c Compression) (*Writer, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	buf := bufio.NewWriterSize(w, 64<<10)
+	size := int64(writeBuffer)
+	if c != None && c != "NONE" {
+		size += compressorSize
+	}
+	if !membudget.Take(size) {
+		return nil, status.ResourceExhaustedf("out of memory: there is none for the buffer of a file (--memory-limit)")
+	}
+	buf := bufio.NewWriterSize(w, writeBuffer)
 	out := &Writer{buf: buf, packed: c.writer(buf), out: buf}
 	if out.packed != nil {
 		out.out = out.packed

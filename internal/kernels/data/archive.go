@@ -33,7 +33,7 @@ func (a *archive) int(v *int64) {
 	switch {
 	case a.err != nil:
 	case !a.loading:
-		a.numbers = append(a.numbers, *v)
+		a.numbers = membudget.Append(a.numbers, *v)
 	case len(a.numbers) == 0:
 		a.fail(status.InvalidArgumentf("the saved state of the iterator is too short"))
 	default:
@@ -68,7 +68,7 @@ func (a *archive) element(e *element) {
 	switch {
 	case a.err != nil:
 	case !a.loading:
-		a.tensors = append(a.tensors, e.retain()...)
+		a.tensors = membudget.AppendAll(a.tensors, e.retain()...)
 	case n > len(a.tensors):
 		a.fail(status.InvalidArgumentf("the saved state of the iterator has too few tensors"))
 	default:

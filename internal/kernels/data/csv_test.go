@@ -5,9 +5,13 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/opkit/guard"
+	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -98,5 +102,32 @@ func TestCSVFields(t *testing.T) {
 	f := &csvFormat{delim: ',', types: types[:1], defaults: element{tensor.Vector[int32]()}}
 	if _, err := f.parse(""); err == nil || err.Error() != "Field 0 is required but missing in record!" {
 		t.Errorf("without a default: %v", err)
+	}
+}
+
+// Quotes within a quoted field are removed in a copy.
+func TestQuotedFields(t *testing.T) {
+	f := &csvFormat{
+		quoted: true, delim: ',', types: []tensor.DType{tensor.String, tensor.String}, defaults: element{tensor.Scalar(""), tensor.Scalar("")},
+	}
+	for record, want := range map[string][]string{
+		`"a""b","c"`: {`a"b`, "c"}, `"","""`: nil, `x,""""`: {"x", `"`}, `"a"b,c"`: nil, `"a",`: {"a", ""}, `"a`: nil, `"a"","b`: nil,
+	} {
+		e, err := f.parse(record)
+		if (err != nil) != (want == nil) {
+			t.Errorf("%s: %v", record, err)
+		}
+		for i := range e {
+			if got := tensor.Value[string](&e[i]); got != want[i] {
+				t.Errorf("%s: field %d is %q", record, i, got)
+			}
+		}
+	}
+	long := `"""` + strings.Repeat("x", 32<<20) + `",`
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(60 << 20)
+	err := guard.Call("parse", func() error { _, _, err := f.field(long, 0); return err })
+	if status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("a long field: %v", err)
 	}
 }

@@ -180,8 +180,11 @@ func (it *fileCacheIterator) finish() error {
 	}
 	it.finished = true
 	parts := membudget.MakeCap[string](it.shard + 1)
+	var meter membudget.Meter // the number of parts may be that of a saved state
 	for i := range it.shard + 1 {
-		parts = append(parts, it.d.part(i))
+		part := it.d.part(i)
+		meter.MustTake(len(part))
+		parts = append(parts, part)
 	}
 	if err := checkpoint.In(it.d.files).Merge(parts, it.d.prefix, false); err != nil {
 		return err

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/record"
 	"github.com/weft-ml/weft/internal/numeric/murmur"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -89,6 +91,9 @@ func newLegacySnapshot(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 
 // dumpGraph writes the graph of a snapshot's input in text format, for inspection.
 func dumpGraph(files fileio.Files, file string, g *pb.GraphDef) error {
+	// The text has up to 4 bytes for each byte of a constant, in a buffer that grows.
+	const growth = 10
+	membudget.MustTake(growth * int64(proto.Size(g)))
 	text, err := prototext.MarshalOptions{Multiline: true}.Marshal(g)
 	if err != nil {
 		return err

@@ -40,10 +40,15 @@ func (d *matchingDataset) cardinality() int64 { return unknown }
 func (d *matchingDataset) iterate(r *run) (iterator, error) {
 	list := &listDataset{spec: d.spec}
 	var names []string
+	var meter membudget.Meter // a file may match many patterns
+	const tensorSize = 256    // of a scalar, in bytes
 	for _, pattern := range d.patterns {
 		found, err := d.files.In(r.ctx.Context()).Match(pattern)
 		if err != nil {
 			return nil, err
+		}
+		for _, name := range found {
+			meter.MustTake(len(name) + tensorSize)
 		}
 		names = membudget.AppendAll(names, found...)
 	}

@@ -300,6 +300,7 @@ func (p *partReader) read(r *run) (element, error) {
 			return nil, err
 		}
 		m := &pb.TensorProto{}
+		membudget.MustTake(int64(len(b))) // of the copy
 		if err := protomem.Unmarshal([]byte(b), m); err != nil {
 			e.release()
 			return nil, status.DataLossf("Unable to parse tensor from stored proto in file: %s", p.file.Name())

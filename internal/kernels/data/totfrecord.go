@@ -2,6 +2,7 @@ package data
 
 import (
 	"github.com/weft-ml/weft/internal/format/record"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -54,6 +55,8 @@ func writeRecords(r *run, d dataset, to *record.Writer) error {
 		if len(e) != 1 || e[0].DType() != tensor.String || e[0].Rank() != 0 {
 			return status.InvalidArgumentf("the elements of a dataset written to a TFRecord file must be strings")
 		}
-		return to.Write([]byte(tensor.Value[string](&e[0])))
+		text := tensor.Value[string](&e[0])
+		membudget.MustTake(int64(len(text))) // of the copy
+		return to.Write([]byte(text))
 	})
 }
