@@ -136,3 +136,22 @@ func walk(v jsondoc.Value) {
 		_ = v.Float64()
 	}
 }
+
+// Members are found by names with escapes, and long names are not copied.
+func TestMember(t *testing.T) {
+	doc, err := jsondoc.Parse([]byte(`{"` + strings.Repeat("x", 1<<20) + `": 0, "\u0061\n": 1, "b": 2, "": 3}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"a\n": "1", "b": "2", "": "3"} {
+		if m, ok := doc.Member(name); !ok || m.String() != want {
+			t.Errorf("%q: got %v, %t", name, m, ok)
+		}
+	}
+	if _, ok := doc.Member("c"); ok {
+		t.Error("there is a member c")
+	}
+	if n := testing.AllocsPerRun(10, func() { doc.Member("b") }); n > 0 {
+		t.Errorf("a search allocates %v times", n)
+	}
+}

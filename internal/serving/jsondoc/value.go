@@ -64,12 +64,34 @@ func (v Value) Member(name string) (member Value, ok bool) {
 	if v.Kind() != Object {
 		return Value{}, false
 	}
-	for n, m := range v.Members() {
-		if n == name {
-			return m, true
+	at := v.at + 1
+	for range v.Len() {
+		if (Value{v.doc, at}).isText(name) {
+			return Value{v.doc, at + 1}, true
 		}
+		at = v.doc.nodes[at+1].next
 	}
 	return Value{}, false
+}
+
+// isText reports whether a string is s. It does not copy a long string.
+func (v Value) isText(s string) bool {
+	const longest = len(`\u0000`) // of the escape sequence of a byte
+	switch raw := v.raw(); {
+	case v.node().plain:
+		return string(raw) == s
+	case len(raw) > longest*len(s):
+		return false
+	}
+	return v.Text() == s
+}
+
+// TextMemory returns the memory that Text takes for a string, in bytes.
+func (v Value) TextMemory() int64 {
+	if v.node().plain {
+		return int64(len(v.raw()))
+	}
+	return 2 * int64(len(v.raw())) // a list of the bytes, and a string
 }
 
 func (v Value) raw() []byte { return v.doc.text[v.node().start:v.node().end] }

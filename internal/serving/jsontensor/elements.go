@@ -96,7 +96,7 @@ func newElements(d tensor.DType, n int) elements {
 			return v.Kind() == jsondoc.True, v.Kind() == jsondoc.True || v.Kind() == jsondoc.False
 		}}
 	case tensor.String:
-		return &texts{list[string]{dtype: d, vals: membudget.MakeCap[string](n)}}
+		return &texts{list: list[string]{dtype: d, vals: membudget.MakeCap[string](n)}}
 	default:
 		return unsupported(d)
 	}
@@ -119,14 +119,18 @@ func int32Of[T int32 | int16 | int8 | uint8 | uint16](v jsondoc.Value) (T, bool)
 }
 
 // texts are the elements of a string tensor.
-type texts struct{ list[string] }
+type texts struct {
+	list[string]
+	meter membudget.Meter
+}
 
 func (l *texts) add(v jsondoc.Value) error {
 	switch v.Kind() {
 	case jsondoc.String:
+		l.meter.MustTake(int(v.TextMemory()))
 		l.vals = membudget.Append(l.vals, v.Text())
 	case jsondoc.Object:
-		b, err := decodeBase64(v)
+		b, err := decodeBase64(v, &l.meter)
 		if err != nil {
 			return err
 		}
@@ -143,12 +147,13 @@ func IsBase64(v jsondoc.Value) bool {
 	return ok && v.Len() == 1 && m.Kind() == jsondoc.String
 }
 
-// decodeBase64 decodes {"b64": "…"}.
-func decodeBase64(v jsondoc.Value) (string, error) {
+// decodeBase64 decodes {"b64": "…"}. It asks for the memory of the text, the bytes and the string.
+func decodeBase64(v jsondoc.Value, meter *membudget.Meter) (string, error) {
 	if !IsBase64(v) {
 		return "", status.InvalidArgumentf("JSON Value: %s not formatted correctly for base64 data", v)
 	}
 	m, _ := v.Member("b64")
+	meter.MustTake(3 * int(m.TextMemory()))
 	text := m.Text()
 	for len(text)%4 == 0 && len(text) > 0 && text[len(text)-1] == '=' || len(text)%4 == 3 && text[len(text)-1] == '=' {
 		text = text[:len(text)-1]

@@ -90,7 +90,7 @@ func addToFeature(f *pb.Feature, name string, v jsondoc.Value, meter *membudget.
 			b = v.Text()
 		} else {
 			var err error
-			if b, err = decodeBase64(v); err != nil {
+			if b, err = decodeBase64(v, meter); err != nil {
 				return err
 			}
 		}

@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-ml/weft/internal/opkit/guard"
 	"github.com/weft-ml/weft/internal/serving/jsondoc"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/savedmodel/serve"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -67,5 +69,25 @@ func TestMemoryOfExamples(t *testing.T) {
 			_, err = Examples(doc, "classify")
 			t.Errorf("%s: there is memory, %v", name, err)
 		}()
+	}
+}
+
+// TestMemoryOfTexts reads strings, which are copies of the document.
+func TestMemoryOfTexts(t *testing.T) {
+	long := strings.Repeat("QUJD", 8<<20)
+	for name, text := range map[string]string{"plain": `["` + long + `"]`, "escaped": `["\n` + long + `"]`, "base64": `[{"b64": "` + long + `"}]`} {
+		doc, err := jsondoc.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = guard.Call(name, func() error {
+			defer membudget.SetLimit(membudget.Limit())
+			membudget.SetLimit(120 << 20) // two copies and what the test has
+			_, err := Columns(doc, []serve.Argument{{Name: "x", DType: tensor.String}})
+			return err
+		})
+		if status.CodeOf(err) != status.ResourceExhausted {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }

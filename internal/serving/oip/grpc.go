@@ -136,7 +136,11 @@ func typed(input string, d tensor.DType, shape tensor.Shape, c *servingpb.InferT
 	case tensor.Float64:
 		return converted(input, shape, c.GetFp64Contents(), func(v float64) float64 { return v })
 	case tensor.String:
-		return converted(input, shape, c.GetBytesContents(), func(v []byte) string { return string(v) })
+		var meter membudget.Meter // of the copies
+		return converted(input, shape, c.GetBytesContents(), func(v []byte) string {
+			meter.MustTake(len(v))
+			return string(v)
+		})
 	}
 	return tensor.Tensor{}, status.InvalidArgumentf("input '%s' of type %s needs raw_input_contents", input, datatype(d))
 }

@@ -186,6 +186,7 @@ func rawRequest(sig *servable.Signature, body []byte) (*jsonRequest, error) {
 	}
 	in := sig.Inputs[0]
 	if in.DType == tensor.String {
+		membudget.MustTake(int64(len(body))) // of the copy
 		t, err := tensor.FromSlice(oneOf(in.Shape), []string{string(body)})
 		return &jsonRequest{request: request{inputs: map[string]tensor.Tensor{in.Name: t}}, allBinary: true}, err
 	}

@@ -80,3 +80,13 @@ func TestTextSize(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryOfTexts reads a string from JSON, of which there are several copies meanwhile.
+func TestMemoryOfTexts(t *testing.T) {
+	text := []byte(`["` + strings.Repeat("x", 16<<20) + `"]`)
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(72 << 20)
+	if _, err := decodeValues(tensor.String, &[]int64{1}, text); status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("got %v", err)
+	}
+}

@@ -24,7 +24,13 @@ func decodeValues(d tensor.DType, shape *[]int64, text json.RawMessage) (tensor.
 	if err := tensor.Shape(*shape).Check(); err != nil || n > int64(len(text)) {
 		return tensor.Tensor{}, status.InvalidArgumentf("a tensor of shape %v has fewer values", *shape)
 	}
-	if !membudget.Take(n * 16) {
+	size := n * 16
+	if d == tensor.String {
+		// The text of a string is copied to be parsed, and its value is a copy that was a list of bytes.
+		const copies = 4
+		size += copies * int64(len(text))
+	}
+	if !membudget.Take(size) {
 		return tensor.Tensor{}, status.ResourceExhaustedf("OOM when reading a tensor with shape%v from JSON", *shape)
 	}
 	switch d {
