@@ -1,6 +1,8 @@
 package data
 
 import (
+	"context"
+
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/stacking"
@@ -25,7 +27,7 @@ type table interface {
 	Types() (key, value tensor.DType)
 	// Initialize fills the table with vectors of keys and values, unless it is initialized. The
 	// account, which may be nil, pays for it.
-	Initialize(a *membudget.Account, keys, values *tensor.Tensor) error
+	Initialize(ctx context.Context, a *membudget.Account, keys, values *tensor.Tensor) error
 }
 
 func fillTable(_ *node, ctx *kernel.Context, r *run) error {
@@ -61,7 +63,7 @@ func fillTable(_ *node, ctx *kernel.Context, r *run) error {
 			return err
 		}
 	}
-	return t.Initialize(resource.Account(ctx), &vectors[0], &vectors[1])
+	return t.Initialize(ctx.Context(), resource.Account(ctx), &vectors[0], &vectors[1])
 }
 
 // checkPairs checks that the elements of a dataset, or one element, are pairs of the table's key

@@ -39,7 +39,10 @@ func newCells(column int, dtype tensor.DType, offset int64) (cells, error) {
 	case tensor.Float64:
 		return &parsed[float64]{column: column, parse: func(s string) (float64, error) { return parseFloat(s, 64) }}, nil
 	case tensor.String:
-		return &parsed[string]{column: column, parse: func(s string) (string, error) { return strings.Clone(s), nil }}, nil
+		return &parsed[string]{column: column, parse: func(s string) (string, error) {
+			membudget.MustTake(int64(len(s))) // both columns may be the whole line
+			return strings.Clone(s), nil
+		}}, nil
 	}
 	return nil, status.InvalidArgumentf("Data type %v not supported.", dtype)
 }

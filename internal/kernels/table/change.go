@@ -30,13 +30,13 @@ func insert(ctx *kernel.Context, t *Table) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.contents.insert(resource.Account(ctx), keys, values)
+	return t.contents.insert(ctx.Context(), resource.Account(ctx), keys, values)
 }
 
 func replace(ctx *kernel.Context, t *Table) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.contents.replace(resource.Account(ctx), ctx.Input(1), ctx.Input(2))
+	return t.contents.replace(ctx.Context(), resource.Account(ctx), ctx.Input(1), ctx.Input(2))
 }
 
 func remove(ctx *kernel.Context, t *Table) error {
@@ -46,7 +46,7 @@ func remove(ctx *kernel.Context, t *Table) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.contents.remove(resource.Account(ctx), keys)
+	return t.contents.remove(ctx.Context(), resource.Account(ctx), keys)
 }
 
 func namesOnly(c *opdef.ShapeContext) error { return resource.CheckNames(c, 0) }

@@ -89,13 +89,13 @@ func TestReuseOfFreeBuckets(t *testing.T) {
 	// keys with equal hashes
 	keys, values := tensor.Vector[int64](1, 9), tensor.Vector[int64](10, 90)
 	first, second, changed := tensor.Vector[int64](1), tensor.Vector[int64](9), tensor.Vector[int64](91)
-	for _, err := range []error{d.insert(nil, &keys, &values), d.remove(nil, &first), d.insert(nil, &second, &changed)} {
+	for _, err := range []error{d.insert(t.Context(), nil, &keys, &values), d.remove(t.Context(), nil, &first), d.insert(t.Context(), nil, &second, &changed)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	out, none := tensor.Vector[int64](0, 0), tensor.Scalar[int64](-1)
-	if err := d.find(&out, &keys, &none); err != nil {
+	if err := d.find(t.Context(), &out, &keys, &none); err != nil {
 		t.Fatal(err)
 	}
 	if got := tensor.Values[int64](&out); d.size() != 1 || got[0] != -1 || got[1] != 91 {
@@ -116,17 +116,17 @@ func TestImportOfFullBuckets(t *testing.T) {
 		for i := range tensor.Values[int64](&keys) {
 			tensor.Values[int64](&keys)[i] = int64(i)
 		}
-		if err := d.replace(nil, &keys, &keys); err != nil || d.size() != int(n) {
+		if err := d.replace(t.Context(), nil, &keys, &keys); err != nil || d.size() != int(n) {
 			t.Fatalf("import of %d: %v, size %d", n, err, d.size())
 		}
 		out, key, none := tensor.Vector[int64](0), tensor.Vector[int64](100), tensor.Scalar[int64](-1)
-		if err := d.find(&out, &key, &none); err != nil || tensor.Values[int64](&out)[0] != -1 {
+		if err := d.find(t.Context(), &out, &key, &none); err != nil || tensor.Values[int64](&out)[0] != -1 {
 			t.Errorf("find among %d: %v, %v", n, out, err)
 		}
-		_ = d.insert(nil, &key, &none) // may fail if the number of buckets is not a power of two
+		_ = d.insert(t.Context(), nil, &key, &none) // may fail if the number of buckets is not a power of two
 	}
 	keys, _ := tensor.Zeros(tensor.Int64, tensor.Shape{0, 1})
-	if err := d.replace(nil, &keys, &keys); err == nil {
+	if err := d.replace(t.Context(), nil, &keys, &keys); err == nil {
 		t.Error("a table without buckets")
 	}
 }

@@ -1,7 +1,9 @@
 package table
 
 import (
+	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
@@ -74,27 +76,37 @@ func (d *dense[K]) size() int { return d.entries }
 func (d *dense[K]) close() { d.text.End() }
 
 // probe returns the bucket of a key and the first free bucket for it. Either is -1 if there is
-// none.
-func (d *dense[K]) probe(buckets, key []K) (bucket, free int) {
+// none. The error is that of the context of p if it ends.
+func (d *dense[K]) probe(p *progress, buckets, key []K) (bucket, free int, err error) {
+	size := 0
+	if d.keyType == tensor.String {
+		size = int(textIn(key))
+	}
+	if err := p.pass(size); err != nil {
+		return -1, -1, err
+	}
 	n := d.buckets.Dim(0)
 	free = -1
 	at := int(hash(key) & uint64(n-1))
 	for probes := 1; probes <= n; probes++ {
+		if err := p.pass(0); err != nil {
+			return -1, -1, err
+		}
 		have := buckets[at*d.width : (at+1)*d.width]
 		switch {
 		case same(have, key):
-			return at, free
+			return at, free, nil
 		case same(have, d.empty.key):
 			if free < 0 {
 				free = at
 			}
-			return -1, free
+			return -1, free, nil
 		case free < 0 && same(have, d.deleted.key):
 			free = at
 		}
 		at = (at + probes) & (n - 1)
 	}
-	return -1, free
+	return -1, free, nil
 }
 
 // same is slices.Equal for keys of equal length. Most pairs differ in the first element.
@@ -128,7 +140,7 @@ func (d *dense[K]) read(keys *tensor.Tensor) ([]K, int, error) {
 	return elems, n, nil
 }
 
-func (d *dense[K]) find(out, keys, defaults *tensor.Tensor) error {
+func (d *dense[K]) find(ctx context.Context, out, keys, defaults *tensor.Tensor) error {
 	elems, n, err := d.read(keys)
 	if err != nil {
 		return err
@@ -139,35 +151,44 @@ func (d *dense[K]) find(out, keys, defaults *tensor.Tensor) error {
 		return err
 	}
 	buckets := tensor.Values[K](&d.buckets)
+	var ended atomic.Bool
 	parallel.For(n, findGrain, func(lo, hi int) {
+		at := progress{ctx: ctx}
 		for i := lo; i < hi; i++ {
-			bucket, _ := d.probe(buckets, elems[i*d.width:(i+1)*d.width])
+			bucket, _, err := d.probe(&at, buckets, elems[i*d.width:(i+1)*d.width])
+			if err != nil {
+				ended.Store(true)
+				return
+			}
 			l.Rows[i] = int64(bucket)
 		}
 	})
+	if ended.Load() {
+		return ctx.Err()
+	}
 	d.values.get(out, defaults, l, false)
 	return nil
 }
 
-func (d *dense[K]) insert(a *membudget.Account, keys, values *tensor.Tensor) error {
+func (d *dense[K]) insert(ctx context.Context, a *membudget.Account, keys, values *tensor.Tensor) error {
 	elems, n, err := d.read(keys)
 	if err != nil {
 		return err
 	}
-	if err := d.grow(a, d.entries+n); err != nil {
+	if err := d.grow(ctx, a, d.entries+n); err != nil {
 		return err
 	}
 	text := textOf(keys)
 	if err := resource.Hold(d.text, a, text); err != nil {
 		return err
 	}
-	added, err := d.store(a, elems, values, n)
+	added, err := d.store(ctx, a, elems, values, n)
 	d.text.Shrink(text - added)
 	return err
 }
 
 // grow ensures capacity for n entries.
-func (d *dense[K]) grow(a *membudget.Account, n int) error {
+func (d *dense[K]) grow(ctx context.Context, a *membudget.Account, n int) error {
 	room := d.buckets.Dim(0)
 	for float32(n) > float32(room)*d.maxLoad && room > 0 {
 		room *= 2
@@ -179,15 +200,21 @@ func (d *dense[K]) grow(a *membudget.Account, n int) error {
 	if err := d.allocate(a, room); err != nil {
 		return err
 	}
-	_, err := d.store(a, tensor.Values[K](&old.buckets), &old.values.t, old.buckets.Dim(0))
+	_, err := d.store(ctx, a, tensor.Values[K](&old.buckets), &old.values.t, old.buckets.Dim(0))
+	if err != nil { // the table is as before
+		d.buckets.Release()
+		d.values.t.Release()
+		*d = old
+		return err
+	}
 	old.buckets.Release()
 	old.values.t.Release()
-	return err
+	return nil
 }
 
 // store inserts or updates n entries, and returns the number of bytes of the keys that are new. It
-// skips marker keys.
-func (d *dense[K]) store(a *membudget.Account, keys []K, values *tensor.Tensor, n int) (added int64, err error) {
+// skips marker keys. If the context ends, the entries before are stored.
+func (d *dense[K]) store(ctx context.Context, a *membudget.Account, keys []K, values *tensor.Tensor, n int) (added int64, err error) {
 	l, err := gatherscatter.NewList(n)
 	defer l.Release()
 	if err != nil {
@@ -200,13 +227,21 @@ func (d *dense[K]) store(a *membudget.Account, keys []K, values *tensor.Tensor, 
 		return 0, err
 	}
 	buckets := tensor.Values[K](&d.buckets)
+	at := progress{ctx: ctx}
 	for i := range n {
 		key := keys[i*d.width : (i+1)*d.width]
 		l.Rows[i] = -1
 		if d.isMarker(key) {
 			continue
 		}
-		bucket, free := d.probe(buckets, key)
+		bucket, free, err := d.probe(&at, buckets, key)
+		if err != nil {
+			for k := range l.Rows[i:] {
+				l.Rows[i+k] = -1
+			}
+			d.values.set(l, values)
+			return added, err
+		}
 		if bucket < 0 {
 			if free < 0 {
 				return added, status.Internalf("Internal error in MutableDenseHashTable insert")
@@ -232,7 +267,7 @@ func (d *dense[K]) ownBuckets(a *membudget.Account) error {
 	return err
 }
 
-func (d *dense[K]) remove(a *membudget.Account, keys *tensor.Tensor) error {
+func (d *dense[K]) remove(ctx context.Context, a *membudget.Account, keys *tensor.Tensor) error {
 	elems, n, err := d.read(keys)
 	if err != nil {
 		return err
@@ -241,8 +276,13 @@ func (d *dense[K]) remove(a *membudget.Account, keys *tensor.Tensor) error {
 		return err
 	}
 	buckets := tensor.Values[K](&d.buckets)
+	at := progress{ctx: ctx}
 	for i := range n {
-		if bucket, _ := d.probe(buckets, elems[i*d.width:(i+1)*d.width]); bucket >= 0 {
+		bucket, _, err := d.probe(&at, buckets, elems[i*d.width:(i+1)*d.width])
+		if err != nil {
+			return err
+		}
+		if bucket >= 0 {
 			copy(buckets[bucket*d.width:], d.deleted.key)
 			d.entries--
 			if d.keyType == tensor.String {
@@ -254,7 +294,7 @@ func (d *dense[K]) remove(a *membudget.Account, keys *tensor.Tensor) error {
 }
 
 // replace sets the buckets to those returned by export.
-func (d *dense[K]) replace(_ *membudget.Account, keys, values *tensor.Tensor) error {
+func (d *dense[K]) replace(_ context.Context, a *membudget.Account, keys, values *tensor.Tensor) error {
 	if err := d.checkKeys(keys); err != nil {
 		return err
 	}
@@ -264,20 +304,30 @@ func (d *dense[K]) replace(_ *membudget.Account, keys, values *tensor.Tensor) er
 	if want := (tensor.Shape{int64(keys.Dim(0)), int64(d.values.width())}); !values.Shape().Equal(want) {
 		return wrongValues(want, values)
 	}
-	buckets, rows, err := sharePair(keys, values)
-	if err != nil {
+	all, entries, size := tensor.Values[K](keys), 0, int64(0)
+	for i := 0; i < len(all); i += d.width {
+		if key := all[i : i+d.width]; !d.isMarker(key) {
+			entries++
+			if d.keyType == tensor.String {
+				size += textIn(key)
+			}
+		}
+	}
+	text := membudget.NewHolding()
+	if err := resource.Hold(text, a, size); err != nil {
 		return err
 	}
+	buckets, rows, err := sharePair(keys, values)
+	if err != nil {
+		text.End()
+		return err
+	}
+	d.text.End()
+	d.text = text
 	d.buckets.Release()
 	d.values.t.Release()
 	d.buckets, d.values = buckets, column{t: rows, n: rows.Dim(0)}
-	d.entries = 0
-	all := tensor.Values[K](keys)
-	for i := 0; i < len(all); i += d.width {
-		if !d.isMarker(all[i : i+d.width]) {
-			d.entries++
-		}
-	}
+	d.entries = entries
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"context"
 	"math"
 	"strconv"
 
@@ -25,18 +26,18 @@ func createFixed(_ *kernel.Context, c *kernel.Construction) (contents, layout, e
 	return &fixed{mutable: *m}, l, nil
 }
 
-func (f *fixed) find(out, keys, defaults *tensor.Tensor) error {
+func (f *fixed) find(ctx context.Context, out, keys, defaults *tensor.Tensor) error {
 	if !f.ready {
 		return status.FailedPreconditionf("Table not initialized.")
 	}
-	return f.get(out, keys, defaults, false)
+	return f.get(ctx, out, keys, defaults, false)
 }
 
-func (f *fixed) insert(*membudget.Account, *tensor.Tensor, *tensor.Tensor) error {
+func (f *fixed) insert(context.Context, *membudget.Account, *tensor.Tensor, *tensor.Tensor) error {
 	return status.Unimplementedf("Insert not supported by InitializableLookupTable implementations")
 }
 
-func (f *fixed) remove(*membudget.Account, *tensor.Tensor) error {
+func (f *fixed) remove(context.Context, *membudget.Account, *tensor.Tensor) error {
 	return status.Unimplementedf("Remove not supported by InitializableLookupTable implementations")
 }
 
@@ -48,7 +49,7 @@ func (f *fixed) export() (keys, values tensor.Tensor, err error) {
 }
 
 // replace initializes the table. Initializing it again with the same number of keys has no effect.
-func (f *fixed) replace(a *membudget.Account, keys, values *tensor.Tensor) error {
+func (f *fixed) replace(ctx context.Context, a *membudget.Account, keys, values *tensor.Tensor) error {
 	if err := f.checkPairs(keys, values); err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (f *fixed) replace(a *membudget.Account, keys, values *tensor.Tensor) error
 	if f.ready {
 		return f.checkFilledAgain(keys.NumElements())
 	}
-	err := f.refill(a, keys, values, func(numbers []int64) error { return checkUnique(keys, values, numbers) })
+	err := f.refill(ctx, a, keys, values, func(numbers []int64) error { return checkUnique(keys, values, numbers) })
 	f.ready = err == nil
 	return err
 }

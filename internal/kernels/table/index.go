@@ -1,8 +1,10 @@
 package table
 
 import (
+	"context"
 	"hash/maphash"
 	"math/bits"
+	"sync/atomic"
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/resource"
@@ -14,14 +16,15 @@ import (
 // index assigns consecutive numbers to keys, starting at 0.
 type index interface {
 	len() int
-	// find sets numbers[i] to the number of key i, or to -1 if it is absent.
-	find(keys *tensor.Tensor, numbers []int64)
+	// find sets numbers[i] to the number of key i, or to -1 if it is absent. It ends with the context,
+	// as do add and remove.
+	find(ctx context.Context, keys *tensor.Tensor, numbers []int64) error
 	// add is like find, but assigns the next number to an absent key. It changes nothing if there
-	// is no memory.
-	add(a *membudget.Account, keys *tensor.Tensor, numbers []int64) error
+	// is no memory or if the context ends.
+	add(ctx context.Context, a *membudget.Account, keys *tensor.Tensor, numbers []int64) error
 	// remove removes keys. After each removal the key with the last number receives the freed
 	// number, and dropped is called with it.
-	remove(a *membudget.Account, keys *tensor.Tensor, dropped func(number int)) error
+	remove(ctx context.Context, a *membudget.Account, keys *tensor.Tensor, dropped func(number int)) error
 	// truncate removes the keys from number n on.
 	truncate(n int)
 	// export returns a vector of the keys in the order of their numbers.
@@ -126,28 +129,44 @@ func lookup[K key](slots []uint64, keys []K, k K, hash uint64) (slot int, number
 // about 50 ns.
 const findGrain = 512
 
-func (x *indexOf[K]) find(keys *tensor.Tensor, numbers []int64) {
+func (x *indexOf[K]) find(ctx context.Context, keys *tensor.Tensor, numbers []int64) error {
 	all, slots, known := tensor.Values[K](keys), tensor.Values[uint64](&x.slots), tensor.Values[K](&x.keys.t)
+	var ended atomic.Bool
 	parallel.For(len(all), findGrain, func(lo, hi int) {
+		at := progress{ctx: ctx}
 		for i, k := range all[lo:hi] {
+			if at.pass(textSize(k)) != nil {
+				ended.Store(true)
+				return
+			}
 			_, numbers[lo+i] = lookup(slots, known, k, x.hash(k))
 		}
 	})
+	if ended.Load() {
+		return ctx.Err()
+	}
+	return nil
 }
 
-func (x *indexOf[K]) add(a *membudget.Account, keys *tensor.Tensor, numbers []int64) error {
+func (x *indexOf[K]) add(ctx context.Context, a *membudget.Account, keys *tensor.Tensor, numbers []int64) error {
 	all := tensor.Values[K](keys)
 	asked := textOf(keys)
 	if err := resource.Hold(x.text, a, asked); err != nil {
 		return err
 	}
-	if err := x.reserve(a, keys, numbers); err != nil {
+	if err := x.reserve(ctx, a, keys, numbers); err != nil {
 		x.text.Shrink(asked)
 		return err
 	}
 	var added int64
 	slots, known := tensor.Values[uint64](&x.slots), tensor.Values[K](&x.keys.t)
+	at, before := progress{ctx: ctx}, x.keys.n
 	for i, k := range all {
+		if err := at.pass(textSize(k)); err != nil {
+			x.text.Shrink(asked - added)
+			x.truncate(before)
+			return err
+		}
 		hash := x.hash(k)
 		slot, n := lookup(slots, known, k, hash)
 		if n < 0 {
@@ -166,10 +185,12 @@ func (x *indexOf[K]) add(a *membudget.Account, keys *tensor.Tensor, numbers []in
 }
 
 // reserve ensures capacity for keys. numbers is scratch memory.
-func (x *indexOf[K]) reserve(a *membudget.Account, keys *tensor.Tensor, numbers []int64) error {
+func (x *indexOf[K]) reserve(ctx context.Context, a *membudget.Account, keys *tensor.Tensor, numbers []int64) error {
 	more := keys.NumElements()
 	if x.keys.n+more > min(x.keys.t.Dim(0), x.slots.Dim(0)/2) { // count those that are absent
-		x.find(keys, numbers)
+		if err := x.find(ctx, keys, numbers); err != nil {
+			return err
+		}
 		more = 0
 		for _, n := range numbers {
 			if n < 0 {
@@ -181,7 +202,7 @@ func (x *indexOf[K]) reserve(a *membudget.Account, keys *tensor.Tensor, numbers 
 		return nil
 	}
 	n := x.keys.n + more
-	if err := x.rehash(a, n); err != nil {
+	if err := x.rehash(ctx, a, n); err != nil {
 		return err
 	}
 	if err := x.keys.reserve(a, n); err != nil {
@@ -191,7 +212,7 @@ func (x *indexOf[K]) reserve(a *membudget.Account, keys *tensor.Tensor, numbers 
 }
 
 // rehash ensures that at most half of the slots are used by n keys, and at least an eighth of them.
-func (x *indexOf[K]) rehash(a *membudget.Account, n int) error {
+func (x *indexOf[K]) rehash(ctx context.Context, a *membudget.Account, n int) error {
 	size := x.slots.Dim(0)
 	for size < 2*n {
 		size *= 2
@@ -207,7 +228,12 @@ func (x *indexOf[K]) rehash(a *membudget.Account, n int) error {
 		return err
 	}
 	slots, mask := tensor.Values[uint64](&fresh), uint64(size-1)
+	progress := progress{ctx: ctx}
 	for n, k := range tensor.Values[K](&x.keys.t)[:x.keys.n] {
+		if err := progress.pass(textSize(k)); err != nil {
+			fresh.Release()
+			return err
+		}
 		hash := x.hash(k)
 		at := hash & mask
 		for slots[at] != 0 {
@@ -220,12 +246,16 @@ func (x *indexOf[K]) rehash(a *membudget.Account, n int) error {
 	return nil
 }
 
-func (x *indexOf[K]) remove(a *membudget.Account, keys *tensor.Tensor, dropped func(int)) error {
+func (x *indexOf[K]) remove(ctx context.Context, a *membudget.Account, keys *tensor.Tensor, dropped func(int)) error {
 	if err := x.keys.own(a); err != nil {
 		return err
 	}
 	slots, known := tensor.Values[uint64](&x.slots), tensor.Values[K](&x.keys.t)
+	progress := progress{ctx: ctx}
 	for _, k := range tensor.Values[K](keys) {
+		if err := progress.pass(textSize(k)); err != nil {
+			return err
+		}
 		slot, n := lookup(slots, known, k, x.hash(k))
 		if n < 0 {
 			continue
@@ -242,7 +272,7 @@ func (x *indexOf[K]) remove(a *membudget.Account, keys *tensor.Tensor, dropped f
 	if x.keys.isSparse() {
 		// without memory for smaller tensors the larger ones stay
 		_ = x.keys.resize(a, 2*x.keys.n)
-		_ = x.rehash(a, max(1, x.keys.n))
+		_ = x.rehash(ctx, a, max(1, x.keys.n))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -26,7 +27,7 @@ func TestIndex(t *testing.T) {
 			keys := tensor.Vector(r.Int64N(spread), r.Int64N(spread), r.Int64N(spread))
 			if r.IntN(5) < 3 {
 				numbers := make([]int64, 3)
-				if err := x.add(nil, &keys, numbers); err != nil {
+				if err := x.add(t.Context(), nil, &keys, numbers); err != nil {
 					t.Fatal(err)
 				}
 				for i, k := range tensor.Values[int64](&keys) {
@@ -40,7 +41,7 @@ func TestIndex(t *testing.T) {
 				}
 				continue
 			}
-			if err := x.remove(nil, &keys, func(int) {}); err != nil {
+			if err := x.remove(t.Context(), nil, &keys, func(int) {}); err != nil {
 				t.Fatal(err)
 			}
 			for _, k := range tensor.Values[int64](&keys) {
@@ -89,7 +90,7 @@ func TestAccount(t *testing.T) {
 		n := 0
 		for ; err == nil && n < 1000; n++ {
 			keys := numberedKeys(n*batch, batch, dtype)
-			err = m.insert(step, &keys, &keys)
+			err = m.insert(t.Context(), step, &keys, &keys)
 		}
 		n--
 		if status.CodeOf(err) != status.ResourceExhausted || n == 0 {
@@ -103,10 +104,10 @@ func TestAccount(t *testing.T) {
 		if dtype == tensor.String {
 			none = tensor.Scalar("none")
 		}
-		if err := m.find(&out, &keys, &none); err != nil || fmt.Sprint(out.Go()) != fmt.Sprint(keys.Go()) {
+		if err := m.find(t.Context(), &out, &keys, &none); err != nil || fmt.Sprint(out.Go()) != fmt.Sprint(keys.Go()) {
 			t.Errorf("%v: entries were lost: %v", dtype, err)
 		}
-		if err := m.remove(step, &keys); err != nil {
+		if err := m.remove(t.Context(), step, &keys); err != nil {
 			t.Fatal(err)
 		}
 		if used := left(tenant, 1<<18); m.size() != 0 || used > 1<<18 {
@@ -116,6 +117,34 @@ func TestAccount(t *testing.T) {
 		if used := left(tenant, 0); used != 0 {
 			t.Errorf("%v: %d bytes are charged for nothing", dtype, used)
 		}
+	}
+}
+
+// TestAccountOfImport imports buckets with text into a dense table, which pays for it.
+func TestAccountOfImport(t *testing.T) {
+	tenant := membudget.NewAccount(nil, "tenant", "--max-tenant-memory", 1<<20, nil)
+	step := membudget.NewAccount(tenant, "step", "--max-step-memory", 0, nil)
+	empty, deleted := tensor.Scalar("e"), tensor.Scalar("d")
+	d, err := newDense(nil, layout{keyType: tensor.String, valueType: tensor.Int64}, &empty, &deleted, 0.8, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := tensor.Zeros(tensor.Int64, tensor.Shape{4, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[int]status.Code{1 << 10: status.OK, 1 << 21: status.ResourceExhausted} {
+		keys, err := tensor.FromSlice(tensor.Shape{4, 1}, []string{"e", strings.Repeat("k", size), "e", "d"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.replace(t.Context(), step, &keys, &values); status.CodeOf(err) != want || want == status.OK && tenant.Used() != int64(size) {
+			t.Errorf("%d bytes: %v, %d bytes are charged", size, err, tenant.Used())
+		}
+	}
+	d.close()
+	if used := tenant.Used(); used != 0 {
+		t.Errorf("%d bytes are charged for nothing", used)
 	}
 }
 
@@ -138,14 +167,14 @@ func TestExportOfStrings(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys, values, other := tensor.Vector("a", "b"), tensor.Vector("1", "2"), tensor.Vector("3", "4")
-	if err := m.insert(nil, &keys, &values); err != nil {
+	if err := m.insert(t.Context(), nil, &keys, &values); err != nil {
 		t.Fatal(err)
 	}
 	_, got, err := m.export()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.insert(nil, &keys, &other); err != nil {
+	if err := m.insert(t.Context(), nil, &keys, &other); err != nil {
 		t.Fatal(err)
 	}
 	if s := fmt.Sprint(got.Go()); s != "[1 2]" {

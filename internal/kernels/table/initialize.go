@@ -1,6 +1,8 @@
 package table
 
 import (
+	"context"
+
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -97,7 +99,7 @@ func newFromFile(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		return v.fill(resource.Account(ctx), files, t, name)
+		return v.fill(ctx.Context(), resource.Account(ctx), files, t, name)
 	})(c)
 }
 
@@ -106,7 +108,7 @@ func (t *Table) Types() (key, value tensor.DType) { return t.keyType, t.valueTyp
 
 // Initialize fills an immutable table with vectors of keys and values, unless it is already
 // initialized. The account, which may be nil, pays for it.
-func (t *Table) Initialize(a *membudget.Account, keys, values *tensor.Tensor) error {
+func (t *Table) Initialize(ctx context.Context, a *membudget.Account, keys, values *tensor.Tensor) error {
 	f, err := t.fixed()
 	if err != nil {
 		return err
@@ -116,5 +118,5 @@ func (t *Table) Initialize(a *membudget.Account, keys, values *tensor.Tensor) er
 	if f.ready {
 		return nil
 	}
-	return f.replace(a, keys, values)
+	return f.replace(ctx, a, keys, values)
 }

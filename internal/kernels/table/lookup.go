@@ -85,7 +85,7 @@ func find(ctx *kernel.Context, t *Table) error {
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.contents.find(out, keys, defaults)
+	return t.contents.find(ctx.Context(), out, keys, defaults)
 }
 
 func size(ctx *kernel.Context, t *Table) error {

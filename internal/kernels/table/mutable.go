@@ -1,6 +1,8 @@
 package table
 
 import (
+	"context"
+
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -31,28 +33,30 @@ func (m *mutable) close() { m.text.End() }
 
 func (m *mutable) size() int { return m.keys.len() }
 
-func (m *mutable) find(out, keys, defaults *tensor.Tensor) error {
-	return m.get(out, keys, defaults, true)
+func (m *mutable) find(ctx context.Context, out, keys, defaults *tensor.Tensor) error {
+	return m.get(ctx, out, keys, defaults, true)
 }
 
-func (m *mutable) get(out, keys, defaults *tensor.Tensor, perKey bool) error {
+func (m *mutable) get(ctx context.Context, out, keys, defaults *tensor.Tensor, perKey bool) error {
 	l, err := gatherscatter.NewList(keys.NumElements())
 	defer l.Release()
 	if err != nil {
 		return err
 	}
-	m.keys.find(keys, l.Rows)
+	if err := m.keys.find(ctx, keys, l.Rows); err != nil {
+		return err
+	}
 	m.values.get(out, defaults, l, perKey)
 	return nil
 }
 
-func (m *mutable) insert(a *membudget.Account, keys, values *tensor.Tensor) error {
-	return m.put(a, keys, values, nil)
+func (m *mutable) insert(ctx context.Context, a *membudget.Account, keys, values *tensor.Tensor) error {
+	return m.put(ctx, a, keys, values, nil)
 }
 
 // put stores values. If check is not nil, it is first called with the numbers of the keys. If it
 // fails, the new keys are left without values.
-func (m *mutable) put(a *membudget.Account, keys, values *tensor.Tensor, check func(numbers []int64) error) error {
+func (m *mutable) put(ctx context.Context, a *membudget.Account, keys, values *tensor.Tensor, check func(numbers []int64) error) error {
 	l, err := gatherscatter.NewList(keys.NumElements())
 	defer l.Release()
 	if err != nil {
@@ -65,7 +69,7 @@ func (m *mutable) put(a *membudget.Account, keys, values *tensor.Tensor, check f
 	if err := resource.Hold(m.text, a, text); err != nil {
 		return err
 	}
-	if err := m.keys.add(a, keys, l.Rows); err != nil {
+	if err := m.keys.add(ctx, a, keys, l.Rows); err != nil {
 		m.text.Shrink(text)
 		return err
 	}
@@ -84,10 +88,10 @@ func (m *mutable) put(a *membudget.Account, keys, values *tensor.Tensor, check f
 	return nil
 }
 
-func (m *mutable) remove(a *membudget.Account, keys *tensor.Tensor) error {
+func (m *mutable) remove(ctx context.Context, a *membudget.Account, keys *tensor.Tensor) error {
 	err := m.values.own(a)
 	if err == nil {
-		err = m.keys.remove(a, keys, func(number int) { m.text.Shrink(m.values.drop(number)) })
+		err = m.keys.remove(ctx, a, keys, func(number int) { m.text.Shrink(m.values.drop(number)) })
 	}
 	if err == nil && m.values.isSparse() {
 		// Without memory for a smaller tensor the larger one stays.
@@ -96,21 +100,21 @@ func (m *mutable) remove(a *membudget.Account, keys *tensor.Tensor) error {
 	return err
 }
 
-func (m *mutable) replace(a *membudget.Account, keys, values *tensor.Tensor) error {
+func (m *mutable) replace(ctx context.Context, a *membudget.Account, keys, values *tensor.Tensor) error {
 	if err := m.checkPairs(keys, values); err != nil {
 		return err
 	}
-	return m.refill(a, keys, values, nil)
+	return m.refill(ctx, a, keys, values, nil)
 }
 
 // refill replaces the contents with keys and values. If check fails, as in put, the contents are
 // unchanged.
-func (m *mutable) refill(a *membudget.Account, keys, values *tensor.Tensor, check func(numbers []int64) error) error {
+func (m *mutable) refill(ctx context.Context, a *membudget.Account, keys, values *tensor.Tensor, check func(numbers []int64) error) error {
 	fresh, err := newMutable(m.layout)
 	if err != nil {
 		return err
 	}
-	err = fresh.put(a, keys, values, check)
+	err = fresh.put(ctx, a, keys, values, check)
 	if err != nil {
 		fresh.release()
 		return err

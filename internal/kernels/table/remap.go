@@ -1,6 +1,8 @@
 package table
 
 import (
+	"context"
+
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/kernel"
@@ -53,7 +55,7 @@ func (r *remapping) compute(ctx *kernel.Context, files fileio.Files) error {
 	if err != nil {
 		return err
 	}
-	lines, err := r.oldLines(files, oldFile)
+	lines, err := r.oldLines(ctx.Context(), files, oldFile)
 	if err != nil {
 		return err
 	}
@@ -62,7 +64,7 @@ func (r *remapping) compute(ctx *kernel.Context, files fileio.Files) error {
 		return err
 	}
 	absent := tensor.Scalar[int64](-1)
-	if err := lines.find(out, &words, &absent); err != nil {
+	if err := lines.find(ctx.Context(), out, &words, &absent); err != nil {
 		return err
 	}
 	present := int32(0)
@@ -89,7 +91,7 @@ func (r *remapping) words(files fileio.Files, path string) (tensor.Tensor, error
 }
 
 // oldLines returns a table from the lines of the old file to their numbers.
-func (r *remapping) oldLines(files fileio.Files, path string) (*fixed, error) {
+func (r *remapping) oldLines(ctx context.Context, files fileio.Files, path string) (*fixed, error) {
 	words, numbers, err := r.old.read(files, path, tensor.String, tensor.Int64)
 	if err != nil {
 		return nil, err
@@ -99,5 +101,5 @@ func (r *remapping) oldLines(files fileio.Files, path string) (*fixed, error) {
 		return nil, err
 	}
 	f := &fixed{mutable: *m}
-	return f, f.replace(nil, &words, &numbers)
+	return f, f.replace(ctx, nil, &words, &numbers)
 }

@@ -8,6 +8,7 @@
 package table
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -41,13 +42,13 @@ type contents interface {
 	size() int
 	// find sets out to the values of keys. An absent key has a default value; defaults holds one
 	// for all keys or one for each.
-	find(out, keys, defaults *tensor.Tensor) error
+	find(ctx context.Context, out, keys, defaults *tensor.Tensor) error
 	// The account, which may be nil, pays for what the table takes. If a table cannot grow, its
 	// contents are unchanged.
-	insert(a *membudget.Account, keys, values *tensor.Tensor) error
-	remove(a *membudget.Account, keys *tensor.Tensor) error
+	insert(ctx context.Context, a *membudget.Account, keys, values *tensor.Tensor) error
+	remove(ctx context.Context, a *membudget.Account, keys *tensor.Tensor) error
 	// replace sets the contents to keys and values in the form returned by export.
-	replace(a *membudget.Account, keys, values *tensor.Tensor) error
+	replace(ctx context.Context, a *membudget.Account, keys, values *tensor.Tensor) error
 	// export returns keys and values, which the table may share until it changes.
 	export() (keys, values tensor.Tensor, err error)
 	// close ends charges of memory that is in no tensor. The table may be used until it is garbage.

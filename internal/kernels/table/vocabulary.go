@@ -2,6 +2,7 @@ package table
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -44,7 +45,7 @@ func fileName(ctx *kernel.Context, i int, input, what string) (string, error) {
 
 // fill initializes a table from a file. Operations on the table are not blocked while the file is
 // read. A concurrent second initialization finds the table filled.
-func (v *vocabulary) fill(a *membudget.Account, files fileio.Files, t *Table, path string) error {
+func (v *vocabulary) fill(ctx context.Context, a *membudget.Account, files fileio.Files, t *Table, path string) error {
 	_, err := t.fixed()
 	if err == nil {
 		err = v.check(&t.layout)
@@ -56,7 +57,7 @@ func (v *vocabulary) fill(a *membudget.Account, files fileio.Files, t *Table, pa
 	if err != nil {
 		return err
 	}
-	return t.Initialize(a, &keys, &values)
+	return t.Initialize(ctx, a, &keys, &values)
 }
 
 // check compares the columns with the dtypes they are parsed to.
