@@ -10,7 +10,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -75,9 +77,10 @@ func read(dir string) (*pb.SavedModel, error) {
 	p := &pb.SavedModel{}
 	path := fileio.Join(dir, modelFile)
 	b, err := fileio.Files{}.Read(path)
-	parse := proto.Unmarshal
+	parse, memory := proto.Unmarshal, func() bool { return protomem.Take(p.ProtoReflect().Descriptor(), b) }
 	if status.CodeOf(err) == status.NotFound {
 		path, parse = fileio.Join(dir, modelTextFile), prototext.Unmarshal
+		memory = func() bool { return membudget.Take(protomem.TextMemory(b)) }
 		b, err = fileio.Files{}.Read(path)
 	}
 	switch {
@@ -85,6 +88,9 @@ func read(dir string) (*pb.SavedModel, error) {
 		return nil, status.NotFoundf("SavedModel file does not exist at: %s/{%s|%s}%s", dir, modelTextFile, modelFile, versionsIn(dir))
 	case err != nil:
 		return nil, err
+	}
+	if !memory() { // a message takes two bytes of the file, and 200 of memory
+		return nil, status.ResourceExhaustedf("%s; out of memory: there is none for the messages of the file (--memory-limit)", path)
 	}
 	if err := parse(b, p); err != nil {
 		return nil, status.DataLossf("Cannot parse file %s: %w.", path, err)

@@ -8,7 +8,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -44,6 +46,9 @@ func readSignatures(dir string, tags []string) (map[string]*pb.SignatureDef, err
 				}
 				left = rest
 				field := protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), value)
+				if !protomem.Take(found.ProtoReflect().Descriptor(), field) {
+					return nil, status.ResourceExhaustedf("%s: there is no memory for the signatures of the model (--memory-limit)", dir)
+				}
 				if err := (proto.UnmarshalOptions{Merge: true}).Unmarshal(field, found); err != nil {
 					return nil, status.DataLossf("%s: %w", dir, err)
 				}
@@ -63,6 +68,9 @@ func readTextSignatures(dir string, tags []string) (map[string]*pb.SignatureDef,
 		return nil, nil
 	}
 	model := &pb.SavedModel{}
+	if err == nil && !membudget.Take(protomem.TextMemory(data)) {
+		return nil, status.ResourceExhaustedf("%s: there is no memory for the messages of the model (--memory-limit)", dir)
+	}
 	if err == nil {
 		err = prototext.Unmarshal(data, model)
 	}
