@@ -203,8 +203,8 @@ type place struct {
 	name string // path relative to the root
 }
 
-// maxPath bounds paths and patterns, in bytes. No system has longer ones. The list of the parts of a
-// path takes 16 times its size, and a pattern is searched for from its first folder on, by recursion.
+// maxPath bounds paths and patterns, in bytes. No system has longer ones. The list of the parts of
+// a path takes 16 times its size, and the search for a pattern calls itself for each folder in it.
 const maxPath = 64 << 10
 
 // at finds the place of a path and checks the rights of the user.

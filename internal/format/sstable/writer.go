@@ -148,8 +148,8 @@ type blockWriter struct {
 	last     []byte // key of the last entry
 }
 
-// reserve asks for the memory of an entry with n bytes of key and value, and of what ends the block.
-// The elements of a tensor in a checkpoint of format V1 are one value.
+// reserve asks for the memory of an entry with n bytes of key and value, and of what ends the
+// block. The elements of a tensor in a checkpoint of format V1 are one value.
 func (b *blockWriter) reserve(n int) error {
 	const sizes, last = 3 * binary.MaxVarintLen64, 2 * 4 // a restart and the number of restarts
 	n += len(b.buf) + sizes + 4*len(b.restarts) + last

@@ -16,8 +16,8 @@ import (
 // index assigns consecutive numbers to keys, starting at 0.
 type index interface {
 	len() int
-	// find sets numbers[i] to the number of key i, or to -1 if it is absent. It ends with the context,
-	// as do add and remove.
+	// find sets numbers[i] to the number of key i, or to -1 if it is absent. It ends with the
+	// context, as do add and remove.
 	find(ctx context.Context, keys *tensor.Tensor, numbers []int64) error
 	// add is like find, but assigns the next number to an absent key. It changes nothing if there
 	// is no memory or if the context ends.

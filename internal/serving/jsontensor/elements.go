@@ -147,7 +147,8 @@ func IsBase64(v jsondoc.Value) bool {
 	return ok && v.Len() == 1 && m.Kind() == jsondoc.String
 }
 
-// decodeBase64 decodes {"b64": "…"}. It asks for the memory of the text, the bytes and the string.
+// decodeBase64 decodes {"b64": "…"}. It asks for the memory of the text, the bytes and the
+// string.
 func decodeBase64(v jsondoc.Value, meter *membudget.Meter) (string, error) {
 	if !IsBase64(v) {
 		return "", status.InvalidArgumentf("JSON Value: %s not formatted correctly for base64 data", v)

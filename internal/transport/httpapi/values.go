@@ -26,7 +26,7 @@ func decodeValues(d tensor.DType, shape *[]int64, text json.RawMessage) (tensor.
 	}
 	size := n * 16
 	if d == tensor.String {
-		// The text of a string is copied to be parsed, and its value is a copy that was a list of bytes.
+		// The text of a string is copied to be parsed, and its value is a copy of bytes.
 		const copies = 4
 		size += copies * int64(len(text))
 	}
