@@ -77,8 +77,11 @@ func IntValues(t *tensor.Tensor) []int64 {
 }
 
 // WithRank returns s if it has the given rank, or a shape of that rank with unknown sizes if the
-// rank of s is unknown. Otherwise it fails with InvalidArgument.
+// rank of s is unknown. Otherwise it fails with InvalidArgument, also if no shape has that rank.
 func WithRank(s tensor.PartialShape, rank int) (tensor.PartialShape, error) {
+	if rank > tensor.MaxRank {
+		return s, status.InvalidArgumentf("Shape must be rank %d, but a shape has at most %d dimensions", rank, tensor.MaxRank)
+	}
 	if !s.RankKnown() {
 		return tensor.UnknownDims(rank), nil
 	}

@@ -77,8 +77,12 @@ type PartialShape struct {
 }
 
 // MakePartial returns a shape of known rank. UnknownDim, or any negative number, is an unknown
-// dimension.
+// dimension. If there are more than [MaxRank], which no shape has, the rank is unknown: operations
+// of a graph could double the rank again and again.
 func MakePartial(dims ...int64) PartialShape {
+	if len(dims) > MaxRank {
+		return PartialShape{}
+	}
 	for i, d := range dims {
 		if d < UnknownDim {
 			dims = slices.Clone(dims)
@@ -91,8 +95,12 @@ func MakePartial(dims ...int64) PartialShape {
 	return PartialShape{known: true, dims: dims}
 }
 
-// UnknownDims returns a shape of the given rank with all dimensions unknown.
+// UnknownDims returns a shape of the given rank with all dimensions unknown. The rank, too, is
+// unknown if no shape has it.
 func UnknownDims(rank int) PartialShape {
+	if rank < 0 || rank > MaxRank {
+		return PartialShape{}
+	}
 	dims := make([]int64, rank)
 	for i := range dims {
 		dims[i] = UnknownDim

@@ -88,6 +88,9 @@ func blockArguments(c *opdef.ShapeContext, block shapefn.Shape, edges int) (n in
 	if block.Dim(0) < 0 {
 		return 0, status.InvalidArgumentf("block_shape must have known size.")
 	}
+	if block.Dim(0) >= tensor.MaxRank {
+		return 0, status.InvalidArgumentf("block_shape has %d elements, but a shape has at most %d dimensions", block.Dim(0), tensor.MaxRank)
+	}
 	n = int(block.Dim(0))
 	if _, err = opdef.WithRankAtLeast(c.In[0], n+1); err != nil {
 		return n, err
