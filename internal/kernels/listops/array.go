@@ -316,11 +316,9 @@ func (a *Array) gradient(name string, prepend tensor.Shape) (*Array, error) {
 			g.elem = tensor.MakePartial(slices.Concat(prepend, a.elem.Dims())...)
 		}
 	}
-	for i := range a.cells.n {
-		if c := a.cells.peek(i); c != nil && c.written {
-			d := g.cells.at(i)
-			d.shape, d.written = slices.Concat(prepend, c.shape), true
-		}
-	}
+	a.cells.written(func(i int, c *cell) {
+		d := g.cells.at(i)
+		d.shape, d.written = slices.Concat(prepend, c.shape), true
+	})
 	return g, nil
 }

@@ -1,6 +1,8 @@
 package listops
 
 import (
+	"unsafe"
+
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -47,6 +49,7 @@ func (c *cells) grow(n int) {
 func (c *cells) at(i int) *cell {
 	page := &c.pages[i/pageSize]
 	if *page == nil {
+		membudget.MustTake(int64(unsafe.Sizeof([pageSize]cell{}))) // a graph may write to one cell of each
 		*page = new([pageSize]cell)
 	}
 	return &(*page)[i%pageSize]
@@ -58,6 +61,20 @@ func (c *cells) peek(i int) *cell {
 		return &page[i%pageSize]
 	}
 	return nil
+}
+
+// written calls visit with each cell that has been written, and its number.
+func (c *cells) written(visit func(i int, c *cell)) {
+	for p, page := range c.pages {
+		if page == nil {
+			continue
+		}
+		for i := range page {
+			if page[i].written {
+				visit(p*pageSize+i, &page[i])
+			}
+		}
+	}
 }
 
 // clear drops all values.

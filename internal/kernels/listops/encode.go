@@ -19,6 +19,9 @@ func init() { tensor.RegisterVariant(typeName, decode) }
 // Such a list still takes little memory in this process.
 const maxMissing = 1 << 29
 
+// missingBytes is the memory of an entry in the set of unset elements while a list is decoded.
+const missingBytes = 64
+
 // EncodeVariant returns TensorFlow's encoded form of a list. Its tensors are the elements that are
 // set. Its metadata holds, as variable-length integers, the number and positions of the unset
 // elements, the element type and the maximum number of elements. The element shape follows as a
@@ -40,7 +43,12 @@ func (l *List) EncodeVariant() (tensor.EncodedVariant, error) {
 	for _, t := range l.items.all() {
 		out.Tensors = membudget.Append(out.Tensors, t.Retain())
 	}
-	meta := binary.AppendUvarint(nil, uint64(missing))
+	size := (missing + 1) * len(binary.AppendUvarint(nil, uint64(l.items.n)))
+	if !membudget.Take(int64(size)) {
+		return out, status.ResourceExhaustedf("OOM when encoding a list of %d tensors that are not set", missing)
+	}
+	//sizedmake:ok asked for above
+	meta := binary.AppendUvarint(make([]byte, 0, size), uint64(missing))
 	next := 0
 	for _, set := range append(positions, l.items.n) {
 		for ; next < set; next++ {
@@ -62,7 +70,11 @@ func decode(v tensor.EncodedVariant) (any, error) {
 		return nil, status.InvalidArgumentf("an encoded tensor list has %d uninitialized elements in %d bytes of metadata", count, len(v.Metadata))
 	}
 	missing := map[uint64]bool{}
+	var meter membudget.Meter
 	for range count {
+		if !meter.Take(missingBytes) {
+			return nil, status.ResourceExhaustedf("OOM when decoding a list with %d uninitialized elements", count)
+		}
 		missing[d.uvarint()] = true
 	}
 	l.dtype, l.limit = tensor.DType(d.uvarint()), int(int64(d.uvarint()))

@@ -1,6 +1,8 @@
 package listops
 
 import (
+	"math"
+
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
@@ -301,8 +303,17 @@ func chain(ctx *kernel.Context, i int, a, b tensor.VariantValue, dtype tensor.DT
 		return nil, err
 	}
 	n := first.items.n
-	items := first.items.resize(n + second.items.n)
+	if n+second.items.n > math.MaxInt32 { // which TensorListLength could not return
+		return nil, status.InvalidArgumentf("the concatenation of lists of %d and %d elements is too long", n, second.items.n)
+	}
+	items, set := first.items.resize(n+second.items.n), 0
+	var meter membudget.Meter
 	for j, t := range second.items.all() {
+		if set%checkEvery == 0 && ctx.Context().Err() != nil {
+			return nil, status.FromContext(ctx.Context(), "concatenating lists")
+		}
+		set++
+		meter.MustTake(pathBytes)
 		items = items.set(n+j, t)
 	}
 	return first.with(items), nil

@@ -2,12 +2,14 @@ package listops
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -108,29 +110,59 @@ func (l *List) elemShape(ctx *kernel.Context, i int) (tensor.PartialShape, error
 }
 
 // ZerosLike returns a list with zeros in place of the elements.
-func (l *List) ZerosLike() (any, error) { return zeroLists{}.of(l) }
+func (l *List) ZerosLike() (any, error) { return (&zeroLists{done: map[*List]*List{}}).of(l) }
+
+// maxNested bounds the lists within lists that operations on all elements visit. A loop could nest
+// lists until the visit of all of them exceeds the stack, which would end the process.
+const maxNested = 10_000
+
+// visit counts the lists that a visit is within, and the memory of the lists that it makes.
+type visit struct {
+	depth int
+	meter membudget.Meter
+}
+
+// enter begins with a list. If it returns no error, leave must be called.
+func (v *visit) enter() error {
+	if v.depth >= maxNested {
+		return status.ResourceExhaustedf("lists of tensors are nested more than %d deep", maxNested)
+	}
+	v.depth++
+	v.meter.MustTakeEntry(int(unsafe.Sizeof(List{})))
+	return nil
+}
+
+func (v *visit) leave() { v.depth-- }
 
 // zeroLists has the results for lists that were visited. Lists of lists may share elements, so that
 // there are many more ways to a list than lists.
-type zeroLists map[*List]*List
+type zeroLists struct {
+	visit
+	done map[*List]*List
+}
 
-func (z zeroLists) of(l *List) (*List, error) {
-	if out := z[l]; out != nil {
+func (z *zeroLists) of(l *List) (*List, error) {
+	if out := z.done[l]; out != nil {
 		return out, nil
 	}
+	if err := z.enter(); err != nil {
+		return nil, err
+	}
+	defer z.leave()
 	out := &List{dtype: l.dtype, gpu: l.gpu, elem: l.elem, limit: -1, items: l.items}
 	for i, t := range l.items.all() {
+		z.meter.MustTake(elementBytes + pathBytes)
 		zero, err := z.like(t)
 		if err != nil {
 			return nil, err
 		}
 		out.items = out.items.set(i, out.held(&zero))
 	}
-	z[l] = out
+	z.done[l] = out
 	return out, nil
 }
 
-func (z zeroLists) like(t *tensor.Tensor) (tensor.Tensor, error) {
+func (z *zeroLists) like(t *tensor.Tensor) (tensor.Tensor, error) {
 	zero, err := zerosAs(t)
 	if err != nil || t.DType() != tensor.Variant {
 		return zero, err
@@ -153,16 +185,25 @@ func (l *List) AddVariant(other any) (any, error) {
 	if !ok {
 		return nil, status.InvalidArgumentf("Trying to add a list of tensors and a %T", other)
 	}
-	return sumLists{}.of(l, m)
+	return newSums().of(l, m)
 }
 
 // sumLists has the sums of lists that were visited, see zeroLists.
-type sumLists map[[2]*List]*List
+type sumLists struct {
+	visit
+	done map[[2]*List]*List
+}
 
-func (s sumLists) of(l, m *List) (*List, error) {
-	if out := s[[2]*List{l, m}]; out != nil {
+func newSums() *sumLists { return &sumLists{done: map[[2]*List]*List{}} }
+
+func (s *sumLists) of(l, m *List) (*List, error) {
+	if out := s.done[[2]*List{l, m}]; out != nil {
 		return out, nil
 	}
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
 	if l.dtype != m.dtype {
 		return nil, status.InvalidArgumentf(
 			"Trying to add two lists of tensors of different dtypes. One is %v and the other is %v", l.dtype, m.dtype)
@@ -186,6 +227,7 @@ func (s sumLists) of(l, m *List) (*List, error) {
 	out := &List{dtype: l.dtype, gpu: to, limit: -1, items: l.items}
 	out.elem, _ = l.elem.Merge(m.elem)
 	for i, t := range moved.items.all() {
+		s.meter.MustTake(elementBytes + pathBytes)
 		sum := t
 		if old := l.items.get(i); old != nil {
 			if sum, err = s.add(old, t); err != nil {
@@ -195,11 +237,11 @@ func (s sumLists) of(l, m *List) (*List, error) {
 		}
 		out.items = out.items.set(i, sum)
 	}
-	s[[2]*List{l, m}] = out
+	s.done[[2]*List{l, m}] = out
 	return out, nil
 }
 
-func (s sumLists) add(a, b *tensor.Tensor) (*tensor.Tensor, error) {
+func (s *sumLists) add(a, b *tensor.Tensor) (*tensor.Tensor, error) {
 	if !a.Shape().Equal(b.Shape()) {
 		return nil, status.InvalidArgumentf("Trying to add elements of lists of shapes %v and %v", a.Shape(), b.Shape())
 	}

@@ -26,8 +26,16 @@ type pair struct {
 
 // keyText returns a string that identifies a key by its type, shape and elements. Handles and
 // variants cannot be keys.
+// Strings of the tensor may share a text, so the memory of all of them is asked for.
 func keyText(t *tensor.Tensor) (string, error) {
-	text := append([]byte{byte(t.DType())}, byte(t.Rank()))
+	size := 2 + binary.MaxVarintLen64*t.Rank() + len(t.Bytes())
+	if t.DType() == tensor.String {
+		for _, s := range tensor.Values[string](t) {
+			size += binary.MaxVarintLen64 + len(s)
+		}
+	}
+	membudget.MustTake(int64(size)) // of the string
+	text := append(membudget.MakeCap[byte](size), byte(t.DType()), byte(t.Rank()))
 	for _, d := range t.Shape() {
 		text = binary.AppendUvarint(text, uint64(d))
 	}
@@ -116,12 +124,13 @@ func (m *Map) AddVariant(other any) (any, error) {
 	if !ok {
 		return nil, status.InvalidArgumentf("Trying to add a map of tensors and a %T", other)
 	}
-	out := m
+	out, sums := m, newSums()
 	for _, p := range o.pairs() {
+		sums.meter.MustTake(elementBytes + pathBytes)
 		value := &p.value
 		have, err := m.get(&p.key)
 		if err == nil && have != nil {
-			value, err = sumLists{}.add(value, &have.value)
+			value, err = sums.add(value, &have.value)
 		}
 		if err == nil {
 			out, err = out.with(&p.key, value)
