@@ -58,8 +58,12 @@ func shapePair(ctx *kernel.Context) (pair [2][]int64, err error) {
 	given := pair
 	rank := max(len(pair[0]), len(pair[1]))
 	for i, s := range pair {
-		//sizedmake:ok a rank
-		pair[i] = slices.Concat(slices.Repeat([]int64{1}, rank-len(s)), s)
+		pair[i] = membudget.Make[int64](rank) // the inputs are vectors of any length
+		lead := rank - len(s)
+		for k := range lead {
+			pair[i][k] = 1
+		}
+		copy(pair[i][lead:], s)
 	}
 	for k := range rank {
 		if a, b := pair[0][k], pair[1][k]; a != b && a != 1 && b != 1 {
@@ -106,10 +110,10 @@ func broadcastGradientArgs(ctx *kernel.Context) error {
 		// A dimension of size 1 on both sides is reduced for both. The sum over it changes no value
 		// and removes added dimensions.
 		if a == 1 {
-			reduced[0] = append(reduced[0], int64(k))
+			reduced[0] = membudget.Append(reduced[0], int64(k))
 		}
 		if b == 1 {
-			reduced[1] = append(reduced[1], int64(k))
+			reduced[1] = membudget.Append(reduced[1], int64(k))
 		}
 	}
 	for i := range reduced {

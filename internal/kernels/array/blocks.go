@@ -236,6 +236,9 @@ func spaceToBatch(ctx *kernel.Context, block, paddings *tensor.Tensor) error {
 		if before < 0 || after < 0 {
 			return status.InvalidArgumentf("Paddings must be non-negative")
 		}
+		if before > mostPadding || after > mostPadding {
+			return status.InvalidArgumentf("Paddings are too large: %d %d", before, after)
+		}
 		edges[i+1] = [2]int{int(before), int(after)}
 		padded[i+1] += before + after
 		if padded[i+1]%b != 0 {
@@ -291,6 +294,9 @@ func batchToSpace(ctx *kernel.Context, block, crops *tensor.Tensor) error {
 		before, after := ends[2*i], ends[2*i+1]
 		if before < 0 || after < 0 {
 			return status.InvalidArgumentf("Crops must be non-negative")
+		}
+		if before > mostPadding || after > mostPadding {
+			return status.InvalidArgumentf("Crops are too large: %d %d", before, after)
 		}
 		edges[i+1] = [2]int{int(before), int(after)}
 		space[i+1] *= b

@@ -1,6 +1,7 @@
 package array
 
 import (
+	"context"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -14,19 +15,19 @@ import (
 // identities numbers the distinct elements of a tensor in order of appearance and returns the
 // number of each element. Zeros of either sign are equal, and a NaN equals nothing, as in
 // arithmetic.
-func identities(in *tensor.Tensor) ([]int64, error) {
+func identities(ctx context.Context, in *tensor.Tensor) ([]int64, error) {
 	table := identityTable(in.DType())
 	if table == nil {
 		return nil, status.InvalidArgumentf("elements of type %v cannot be compared", in.DType())
 	}
-	return table.number(in), nil
+	return table.number(ctx, in)
 }
 
 // numbering numbers the distinct elements of tensors. Elements of different tensors share the
 // numbers of one numbering.
 type numbering interface {
-	number(t *tensor.Tensor) []int64
-	find(t *tensor.Tensor) []bool // reports which elements have a number; after number
+	number(ctx context.Context, t *tensor.Tensor) ([]int64, error)
+	find(ctx context.Context, t *tensor.Tensor) ([]bool, error) // reports which elements have a number; after number
 }
 
 func identityTable(dtype tensor.DType) numbering {
@@ -80,7 +81,7 @@ type mapped interface {
 
 func newNumbers[T mapped]() *numbers[T] { return &numbers[T]{known: map[T]int64{}} }
 
-func (m *numbers[T]) number(t *tensor.Tensor) []int64 {
+func (m *numbers[T]) number(_ context.Context, t *tensor.Tensor) ([]int64, error) {
 	vals := tensor.Values[T](t)
 	out := membudget.Make[int64](len(vals))
 	for i, v := range vals {
@@ -93,16 +94,16 @@ func (m *numbers[T]) number(t *tensor.Tensor) []int64 {
 		}
 		out[i] = id
 	}
-	return out
+	return out, nil
 }
 
-func (m *numbers[T]) find(t *tensor.Tensor) []bool {
+func (m *numbers[T]) find(_ context.Context, t *tensor.Tensor) ([]bool, error) {
 	vals := tensor.Values[T](t)
 	out := membudget.Make[bool](len(vals))
 	for i, v := range vals {
 		_, out[i] = m.known[v]
 	}
-	return out
+	return out, nil
 }
 
 func boolWord(v bool) (uint64, bool) {
@@ -164,7 +165,7 @@ func (m *words[T]) grow() {
 	}
 }
 
-func (m *words[T]) number(t *tensor.Tensor) []int64 {
+func (m *words[T]) number(_ context.Context, t *tensor.Tensor) ([]int64, error) {
 	vals := tensor.Values[T](t)
 	out := membudget.Make[int64](len(vals))
 	if m.known == 0 && len(vals) > 64 { // sized for all-distinct elements, up to a limit
@@ -188,15 +189,15 @@ func (m *words[T]) number(t *tensor.Tensor) []int64 {
 		}
 		out[i] = s.id - 1
 	}
-	return out
+	return out, nil
 }
 
-func (m *words[T]) find(t *tensor.Tensor) []bool {
+func (m *words[T]) find(_ context.Context, t *tensor.Tensor) ([]bool, error) {
 	vals := tensor.Values[T](t)
 	out := membudget.Make[bool](len(vals))
 	for i, v := range vals {
 		w, ok := m.word(v)
 		out[i] = ok && m.slot(w).id != 0
 	}
-	return out
+	return out, nil
 }

@@ -1,6 +1,8 @@
 package array
 
 import (
+	"math"
+
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
@@ -75,6 +77,10 @@ func padArguments(c *opdef.ShapeContext) (in, paddings shapefn.Shape, err error)
 	return in, paddings, err
 }
 
+// mostPadding is the largest padding or crop of one side of a dimension. The sum of two of them and
+// of a dimension is an int64, so that it cannot be a small size.
+const mostPadding = math.MaxInt64 / 4
+
 // readPaddings reads the paddings from t. It returns them and the padded shape.
 func readPaddings(t *tensor.Tensor, shape tensor.Shape) (paddings [][2]int, padded tensor.Shape, err error) {
 	if t.Rank() != 2 || t.Dim(1) != 2 {
@@ -89,6 +95,9 @@ func readPaddings(t *tensor.Tensor, shape tensor.Shape) (paddings [][2]int, padd
 		before, after := given[2*i], given[2*i+1]
 		if before < 0 || after < 0 {
 			return nil, nil, status.InvalidArgumentf("Paddings must be non-negative: %d %d", before, after)
+		}
+		if before > mostPadding || after > mostPadding {
+			return nil, nil, status.InvalidArgumentf("Paddings are too large: %d %d", before, after)
 		}
 		paddings[i] = [2]int{int(before), int(after)}
 		padded[i] = before + d + after

@@ -148,12 +148,16 @@ func inferSizes(dims []int64, in tensor.Shape) ([]int64, error) {
 	return dims, nil
 }
 
+// join formats the sizes of a shape. More values than a shape can have are shortened.
 func join(dims []int64) string {
+	if len(dims) > tensor.MaxRank {
+		return summary(dims)
+	}
 	parts := membudget.Make[string](len(dims))
 	for i, d := range dims {
 		parts[i] = strconv.FormatInt(d, 10)
 	}
-	//sizedmake:ok the elements of a shape, which an error names
+	//sizedmake:ok the elements of a shape
 	return strings.Join(parts, ",")
 }
 

@@ -1,6 +1,7 @@
 package array
 
 import (
+	"context"
 	"hash/maphash"
 	"math/bits"
 
@@ -30,13 +31,20 @@ type stringSlot struct {
 // stringSeed randomizes the hash function, so that inputs cannot be chosen to collide.
 var stringSeed = maphash.MakeSeed()
 
+// checkEvery is the number of strings between two looks at the context of the step. Many strings may
+// share a long text.
+const checkEvery = 16
+
 // number numbers the elements of a tensor with fewer than 2^32 elements. It is called once.
-func (m *stringNumbers) number(t *tensor.Tensor) []int64 {
+func (m *stringNumbers) number(ctx context.Context, t *tensor.Tensor) ([]int64, error) {
 	m.vals = tensor.Values[string](t)
 	m.ids = membudget.Make[int64](len(m.vals))
 	// The table is sized for elements that are all distinct, up to a limit.
 	m.slots = membudget.Make[stringSlot](2 << bits.Len(uint(min(len(m.vals), 4096))))
 	for i, v := range m.vals {
+		if i%checkEvery == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		hash := uint32(maphash.String(stringSeed, v))
 		s := m.slot(hash, v)
 		if s.first == 0 {
@@ -51,16 +59,19 @@ func (m *stringNumbers) number(t *tensor.Tensor) []int64 {
 		}
 		m.ids[i] = m.ids[s.first-1]
 	}
-	return m.ids
+	return m.ids, nil
 }
 
-func (m *stringNumbers) find(t *tensor.Tensor) []bool {
+func (m *stringNumbers) find(ctx context.Context, t *tensor.Tensor) ([]bool, error) {
 	vals := tensor.Values[string](t)
 	out := membudget.Make[bool](len(vals))
 	for i, v := range vals {
+		if i%checkEvery == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		out[i] = m.slot(uint32(maphash.String(stringSeed, v)), v).first != 0
 	}
-	return out
+	return out, nil
 }
 
 // slot returns the slot of a value with a hash, or the free slot for it.

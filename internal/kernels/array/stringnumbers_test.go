@@ -23,11 +23,15 @@ func TestStringNumbers(t *testing.T) {
 				want = append(want, known[v])
 			}
 			table := &stringNumbers{}
-			if got := table.number(stringVector(t, vals)); !slices.Equal(got, want) {
+			if got, err := table.number(t.Context(), stringVector(t, vals)); err != nil || !slices.Equal(got, want) {
 				t.Fatalf("numbers of %d strings of %d are wrong", n, distinct)
 			}
 			others := randomStrings(rng, n, 2*distinct)
-			for i, found := range table.find(stringVector(t, others)) {
+			all, err := table.find(t.Context(), stringVector(t, others))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, found := range all {
 				if _, ok := known[others[i]]; ok != found {
 					t.Fatalf("find(%q) = %v, want %v", others[i], found, ok)
 				}
@@ -41,7 +45,7 @@ func BenchmarkUniqueStrings(b *testing.B) {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			in := stringVector(b, randomStrings(rand.New(rand.NewPCG(1, 2)), n, n))
 			for b.Loop() {
-				if _, err := identities(in); err != nil {
+				if _, err := identities(b.Context(), in); err != nil {
 					b.Fatal(err)
 				}
 			}

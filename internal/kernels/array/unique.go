@@ -1,6 +1,7 @@
 package array
 
 import (
+	"context"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -117,7 +118,7 @@ func unique(ctx *kernel.Context) error {
 		return err
 	}
 	outer, n, inner := int(in.Shape()[:axis].NumElements()), in.Dim(axis), int(in.Shape()[axis+1:].NumElements())
-	class, firsts, err := classes(in, outer, n, inner)
+	class, firsts, err := classes(ctx.Context(), in, outer, n, inner)
 	if err != nil {
 		return err
 	}
@@ -164,8 +165,8 @@ func uniqueAxis(ctx *kernel.Context) (int, error) {
 
 // classes numbers the distinct slices of a tensor in order of appearance. It returns the number of
 // each slice and the first slice with each number.
-func classes(in *tensor.Tensor, outer, n, inner int) (class, firsts []int64, err error) {
-	elem, err := identities(in)
+func classes(ctx context.Context, in *tensor.Tensor, outer, n, inner int) (class, firsts []int64, err error) {
+	elem, err := identities(ctx, in)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -216,9 +217,15 @@ func listDiff(ctx *kernel.Context) error {
 	if table == nil {
 		return status.InvalidArgumentf("elements of type %v cannot be compared", x.DType())
 	}
-	table.number(y)
+	if _, err := table.number(ctx.Context(), y); err != nil {
+		return err
+	}
+	found, err := table.find(ctx.Context(), x)
+	if err != nil {
+		return err
+	}
 	var keep []int64
-	for i, known := range table.find(x) {
+	for i, known := range found {
 		if !known {
 			keep = membudget.Append(keep, int64(i))
 		}
