@@ -75,11 +75,13 @@ func identity[S scalar](n int) matrix[S] {
 	return m
 }
 
-func (m matrix[S]) row(i int) []S        { return m.a[i*m.cols : (i+1)*m.cols] }
-func (m matrix[S]) at(i, j int) S        { return m.a[i*m.cols+j] }
-func (m matrix[S]) set(i, j int, x S)    { m.a[i*m.cols+j] = x }
-func (m matrix[S]) swapRows(i, k int)    { swap(m.row(i), m.row(k)) }
-func (m matrix[S]) clone() matrix[S]     { return matrix[S]{append([]S(nil), m.a...), m.rows, m.cols} }
+func (m matrix[S]) row(i int) []S     { return m.a[i*m.cols : (i+1)*m.cols] }
+func (m matrix[S]) at(i, j int) S     { return m.a[i*m.cols+j] }
+func (m matrix[S]) set(i, j int, x S) { m.a[i*m.cols+j] = x }
+func (m matrix[S]) swapRows(i, k int) { swap(m.row(i), m.row(k)) }
+func (m matrix[S]) clone() matrix[S] {
+	return matrix[S]{membudget.AppendAll(nil, m.a...), m.rows, m.cols}
+}
 func (m matrix[S]) head(n int) matrix[S] { return matrix[S]{m.a[:n*m.cols], n, m.cols} }
 
 // adjoint returns the conjugate transpose.

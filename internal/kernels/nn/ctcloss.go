@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -79,27 +80,26 @@ func newCTCLoss[T float32 | float64](c *kernel.Construction) (kernel.Kernel, err
 		}
 		x, z, dx := tensor.Values[T](in), tensor.Values[T](loss), tensor.Values[T](grad)
 		width := in.Dim(1) * in.Dim(2)
-		parallel.For(len(labels), 1, func(lo, hi int) {
-			for b := lo; b < hi; b++ {
-				if steps[b] == 0 || l.ignoreLonger && len(labels[b]) > int(steps[b]) {
-					continue
-				}
-				s := &ctcSequence{blanked[b], in.Dim(2), int(steps[b]), l.merge, nil}
-				row := b * s.classes
-				s.softmax(func(t, class int) float64 { return float64(x[t*width+row+class]) })
-				for i, v := range s.probs {
-					s.probs[i] = float64(T(v))
-				}
-				var grads []float64
-				var value float64
-				value, grads = s.loss()
-				z[b] = T(value)
-				for i, v := range grads {
-					dx[i/s.classes*width+row+i%s.classes] = T(v)
-				}
+		return parallel.Each(ctx.Context(), len(labels), 1, func(b int) error {
+			if steps[b] == 0 || l.ignoreLonger && len(labels[b]) > int(steps[b]) {
+				return nil
 			}
+			s := &ctcSequence{ctx.Context(), blanked[b], in.Dim(2), int(steps[b]), l.merge, nil}
+			row := b * s.classes
+			s.softmax(func(t, class int) float64 { return float64(x[t*width+row+class]) })
+			for i, v := range s.probs {
+				s.probs[i] = float64(T(v))
+			}
+			value, grads, err := s.loss()
+			if err != nil {
+				return err
+			}
+			z[b] = T(value)
+			for i, v := range grads {
+				dx[i/s.classes*width+row+i%s.classes] = T(v)
+			}
+			return nil
 		})
-		return nil
 	}), nil
 }
 
@@ -210,13 +210,23 @@ func (l *ctcLoss) blanked(labels []int32, b, classes, steps int) ([]int, error) 
 	return out, nil
 }
 
+// mostJoined is the number of labels that an error names.
+const mostJoined = 1000
+
+// joined formats labels. More than mostJoined are shortened.
 func joined(labels []int32) string {
-	return strings.ReplaceAll(strings.Trim(fmt.Sprint(labels), "[]"), " ", ",")
+	some := labels[:min(len(labels), mostJoined)]
+	text := strings.ReplaceAll(strings.Trim(fmt.Sprint(some), "[]"), " ", ",")
+	if len(some) < len(labels) {
+		text += ",..."
+	}
+	return text
 }
 
 // ctcSequence computes the loss of one sequence. A position u is an index into labels.
 type ctcSequence struct {
-	labels         []int // with blanks
+	ctx            context.Context // of the step
+	labels         []int           // with blanks
 	classes, steps int
 	merge          bool      // whether equal labels in successive steps count as one
 	probs          []float64 // indexed by step and class
@@ -277,12 +287,15 @@ func (s *ctcSequence) table() [][]float64 {
 }
 
 // forward returns the log probabilities of all paths up to and including each step and position.
-func (s *ctcSequence) forward() [][]float64 {
+func (s *ctcSequence) forward() ([][]float64, error) {
 	a := s.table()
 	for u := range min(2, len(s.labels)) {
 		a[0][u] = s.logProb(0, u)
 	}
 	for t := 1; t < s.steps; t++ {
+		if s.ctx.Err() != nil {
+			return nil, s.ctx.Err()
+		}
 		lo, hi := s.reachable(t)
 		for u := lo; u < hi; u++ {
 			sum := math.Inf(-1)
@@ -298,18 +311,21 @@ func (s *ctcSequence) forward() [][]float64 {
 			a[t][u] = s.logProb(t, u) + sum
 		}
 	}
-	return a
+	return a, nil
 }
 
 // backward returns the log probabilities of all paths that follow each step and position, excluding
 // it.
-func (s *ctcSequence) backward() [][]float64 {
+func (s *ctcSequence) backward() ([][]float64, error) {
 	b := s.table()
 	last := s.steps - 1
 	for u := max(0, len(s.labels)-2); u < len(s.labels); u++ {
 		b[last][u] = 0
 	}
 	for t := last - 1; t >= 0; t-- {
+		if s.ctx.Err() != nil {
+			return nil, s.ctx.Err()
+		}
 		lo, hi := s.reachable(t)
 		for u := lo; u < hi; u++ {
 			sum := math.Inf(-1)
@@ -325,18 +341,25 @@ func (s *ctcSequence) backward() [][]float64 {
 			b[t][u] = sum
 		}
 	}
-	return b
+	return b, nil
 }
 
 // loss returns the loss and its gradient with respect to the logits.
-func (s *ctcSequence) loss() (float64, []float64) {
-	a, b := s.forward(), s.backward()
+func (s *ctcSequence) loss() (value float64, grads []float64, err error) {
+	a, err := s.forward()
+	if err != nil {
+		return 0, nil, err
+	}
+	b, err := s.backward()
+	if err != nil {
+		return 0, nil, err
+	}
 	total := math.Inf(-1)
 	for u := range s.labels {
 		total = logAdd(total, a[0][u]+b[0][u])
 	}
 	if math.IsInf(total, -1) {
-		return -total, s.probs
+		return -total, s.probs, nil
 	}
 	sums := membudget.Make[float64](s.classes)
 	for t := range s.steps {
@@ -350,7 +373,7 @@ func (s *ctcSequence) loss() (float64, []float64) {
 			s.probs[t*s.classes+class] -= math.Exp(sum - total)
 		}
 	}
-	return -total, s.probs
+	return -total, s.probs, nil
 }
 
 // logAdd returns ln(eᵃ + eᵇ).

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"math/bits"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
@@ -79,9 +81,14 @@ func newNthElement[T tensor.Elem](o order[T]) kernel.New {
 }
 
 // nth returns the element that would be at index n if the row were sorted. It reorders the row.
+// If its guesses of the middle are bad, which the order of the row can make them, it takes random
+// ones: otherwise the time would be the square of the length.
 func (o *order[T]) nth(row []T, n int) T {
-	for len(row) > 16 {
+	for left := 2 * bits.Len(uint(len(row))); len(row) > 16; left-- {
 		pivot := o.median(row[0], row[len(row)/2], row[len(row)-1])
+		if left < 0 {
+			pivot = row[rand.IntN(len(row))]
+		}
 		// Elements before low are less than the pivot, and elements from high on are greater.
 		low, high := 0, len(row)
 		for i := 0; i < high; {

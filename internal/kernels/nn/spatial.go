@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"math"
+
 	"github.com/weft-ml/weft/internal/numeric/channelwise"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
@@ -169,6 +171,9 @@ func (w *window) checkPadding() error {
 		if v < 0 {
 			return status.InvalidArgumentf("All elements of explicit_paddings must be nonnegative")
 		}
+		if v > math.MaxInt32 { // the padded size could exceed an int64
+			return status.InvalidArgumentf("explicit_paddings has value %d out of range for an int32", v)
+		}
 	}
 	c := w.channel()
 	if w.explicit[0] != 0 || w.explicit[1] != 0 || w.explicit[2*c] != 0 || w.explicit[2*c+1] != 0 {
@@ -192,6 +197,10 @@ func (w *window) span(i int, in, filter int64) (span, error) {
 	}
 	if dilation < 1 {
 		return span{}, status.InvalidArgumentf("Dilation rate must be >= 1, but got %d", dilation)
+	}
+	if max(stride, dilation, filter) > math.MaxInt32 { // their products would exceed an int64
+		return span{}, status.InvalidArgumentf("The stride %d, the dilation rate %d or the window size %d is out of range for an int32",
+			stride, dilation, filter)
 	}
 	reach := (filter-1)*dilation + 1
 	var out, before int64
