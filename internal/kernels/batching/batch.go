@@ -85,10 +85,13 @@ func (b *batcher) queue(name string) *queue {
 // adaptiveWorkers is the default number of batches processed at once, as in TensorFlow.
 const adaptiveWorkers = 128
 
+// mostWorkers bounds the batches that a queue processes at once, each on a goroutine.
+const mostWorkers = 1000
+
 // readOptions reads the attributes that Batch and BatchFunction share.
 func readOptions(a opdef.Attrs, split bool, unequal string) (options, error) {
 	o := options{
-		workers: a.Int("num_batch_threads"), largest: a.Int("max_batch_size"), full: a.Int("max_batch_size"),
+		workers: min(a.Int("num_batch_threads"), mostWorkers), largest: a.Int("max_batch_size"), full: a.Int("max_batch_size"),
 		wait: time.Duration(a.Int("batch_timeout_micros")) * time.Microsecond, most: a.Int("max_enqueued_batches"),
 		allowed: a.Ints("allowed_batch_sizes"), split: split,
 	}

@@ -3,9 +3,11 @@ package batching
 import (
 	"context"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-ml/weft/internal/test/kerneltest"
 	"github.com/weft-ml/weft/kernel"
@@ -359,5 +361,38 @@ func TestShapes(t *testing.T) {
 		if err != nil || strings.Join(text, " ") != c.want {
 			t.Errorf("%s: %v, %v", c.op, got, err)
 		}
+	}
+}
+
+// The parts of a large input leave the queue at once when their step ends. One by one, each would go
+// through all batches.
+func TestLargeInputsThatEnd(t *testing.T) {
+	s := newSteps(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	step := *s.env.Step
+	step.Context = ctx
+	rows, err := tensor.Zeros(tensor.Int32, tensor.Shape{100_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	it := &item{
+		ctx: &kernel.Context{Step: &step}, inputs: []tensor.Tensor{rows}, rows: rows.Dim(0),
+		done: func(_ []tensor.Tensor, err error) { ended <- err },
+	}
+	q := &queue{options: options{largest: it.rows, full: 1, most: it.rows, split: true}} // without workers
+	if err := q.add(it); err != nil {
+		t.Fatal(err)
+	}
+	before := runtime.NumGoroutine()
+	q.mu.Lock()
+	cancel()
+	time.Sleep(10 * time.Millisecond)
+	if n := runtime.NumGoroutine() - before; n > 100 {
+		t.Errorf("%d goroutines remove the parts", n)
+	}
+	q.mu.Unlock()
+	if err := <-ended; status.CodeOf(err) != status.Cancelled {
+		t.Error(err)
 	}
 }

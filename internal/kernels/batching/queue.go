@@ -46,8 +46,10 @@ type item struct {
 	// computes the batch whose last item is this one, and calls done of all its items
 	process func(batch []*item)
 	done    func(outputs []tensor.Tensor, err error)
-	// cancels the removal at the end of the step; reports whether it was in time
+	// cancels the removal at the end of the step; reports whether it was in time; nil for a part,
+	// whose whole has it
 	settled func() bool
+	whole   *joined // nil if the item is not a part
 	// finish was called; used by one goroutine at a time
 	finished bool
 }
@@ -93,6 +95,9 @@ func (q *queue) add(it *item) error {
 		return status.Unavailablef("The batch scheduling queue to which this task was submitted is full; currently %d batches enqueued and "+
 			"max_enqueued_batches is %d", q.waiting(), q.most)
 	}
+	if whole := parts[0].whole; whole != nil {
+		whole.settled = q.removeAtEnd(it.ctx, func(p *item) bool { return p.whole == whole })
+	}
 	for _, p := range parts {
 		q.put(p)
 	}
@@ -108,7 +113,9 @@ func (q *queue) put(it *item) {
 	if q.rows+it.rows > q.full {
 		q.close()
 	}
-	it.settled = context.AfterFunc(it.ctx.Context(), func() { q.remove(it) })
+	if it.whole == nil {
+		it.settled = q.removeAtEnd(it.ctx, func(p *item) bool { return p == it })
+	}
 	q.open, q.rows = append(q.open, it), q.rows+it.rows
 	switch {
 	case q.rows >= q.full:
@@ -169,7 +176,9 @@ func (q *queue) dispatch() {
 
 func (q *queue) compute(b []*item) {
 	for _, it := range b {
-		it.settled()
+		if it.settled != nil {
+			it.settled()
+		}
 	}
 	err := guard.Call("a batch", func() error {
 		b[len(b)-1].process(b)
@@ -186,21 +195,39 @@ func (q *queue) compute(b []*item) {
 	q.dispatch()
 }
 
-// remove removes the item of an ended step from its batch.
-func (q *queue) remove(it *item) {
+// removeAtEnd removes the items of a step when it ends. mine reports whether an item is one of them.
+// settled cancels that. An item may have a million parts, which are removed at once.
+func (q *queue) removeAtEnd(ctx *kernel.Context, mine func(*item) bool) (settled func() bool) {
+	return context.AfterFunc(ctx.Context(), func() {
+		for _, it := range q.remove(mine) {
+			it.finish(nil, status.FromContext(ctx.Context(), "waiting for a batch"))
+		}
+	})
+}
+
+// remove removes items of an ended step from their batches and returns them.
+func (q *queue) remove(mine func(*item) bool) (removed []*item) {
 	q.mu.Lock()
-	found := false
+	defer q.mu.Unlock()
 	drop := func(b []*item) []*item {
-		i := slices.Index(b, it)
-		if i < 0 {
+		if !slices.ContainsFunc(b, mine) {
 			return b
 		}
-		found = true
-		//sizedmake:ok batches that the attributes limit
-		return slices.Delete(slices.Clone(b), i, i+1)
+		var kept []*item
+		for _, it := range b {
+			//sizedmake:ok items, whose memory was asked for
+			if mine(it) {
+				removed = append(removed, it)
+			} else {
+				kept = append(kept, it)
+			}
+		}
+		return kept
 	}
-	if q.open = drop(q.open); found {
-		q.rows -= it.rows
+	if q.open = drop(q.open); len(removed) > 0 {
+		for _, it := range removed {
+			q.rows -= it.rows
+		}
 		if len(q.open) > 0 { // the next item, which has waited nearly as long, becomes the first
 			q.due = true
 			q.dispatch()
@@ -209,14 +236,10 @@ func (q *queue) remove(it *item) {
 	for i := range q.closed {
 		q.closed[i] = drop(q.closed[i])
 	}
-	q.mu.Unlock()
-	if found {
-		it.finish(nil, status.FromContext(it.ctx.Context(), "waiting for a batch"))
-	}
+	return removed
 }
 
-// partMemory is about the memory of a part of an item, in bytes, without its tensors: the part, and
-// what notifies it of the end of the step.
+// partMemory is about the memory of a part of an item, in bytes, without its tensors.
 const partMemory = 500
 
 // parts splits an item. The first part has at most the given number of rows; the others are full
@@ -237,7 +260,7 @@ func (it *item) parts(first, full int) []*item {
 	var meter membudget.Meter
 	for i, rows := range sizes {
 		meter.MustTake(partMemory + len(it.inputs)*int(unsafe.Sizeof(tensor.Tensor{})))
-		p := &item{id: it.id, ctx: it.ctx, rows: rows, process: it.process}
+		p := &item{id: it.id, ctx: it.ctx, rows: rows, process: it.process, whole: j}
 		p.inputs = rowsOf(it.inputs, lo, lo+rows)
 		p.done = func(outputs []tensor.Tensor, err error) { j.end(i, outputs, err) }
 		out[i] = p
@@ -248,7 +271,8 @@ func (it *item) parts(first, full int) []*item {
 
 // joined concatenates the results of the parts of an item.
 type joined struct {
-	item *item
+	item    *item
+	settled func() bool // cancels the removal of the parts at the end of the step
 
 	mu      sync.Mutex
 	outputs [][]tensor.Tensor // guarded by mu
@@ -268,6 +292,7 @@ func (j *joined) end(i int, outputs []tensor.Tensor, err error) {
 	if !last {
 		return
 	}
+	j.settled()
 	var all []tensor.Tensor
 	for c := 0; err == nil && c < len(j.outputs[0]); c++ {
 		var t tensor.Tensor
