@@ -17,6 +17,10 @@ const (
 	maxGrowth = 100 << 10
 	// maxFolded is the maximum size in bytes of all folded constants of a graph.
 	maxFolded = 128 << 20
+	// maxDeps is the maximum number of control dependences of all folded nodes, each counted for
+	// the node and for its consumers. A constant may have as many as the graph has nodes, and each
+	// node that is computed from it inherits them.
+	maxDeps = 1 << 20
 )
 
 // foldConstants replaces nodes that depend on constants only by constants. Control dependences of a
@@ -34,7 +38,7 @@ func foldConstants(g *graph.Graph, o *Options) error {
 	for _, n := range order {
 		switch {
 		case n.Op.Name == "Const":
-			if v := n.Attrs.Tensor("value"); v != nil {
+			if v := n.Attrs.Tensor("value"); v != nil && f.takeDeps(n) {
 				f.known[n] = constant{values: []tensor.Tensor{*v}, deps: f.deps(n)}
 			}
 		case f.fold(n):
@@ -62,6 +66,23 @@ type folder struct {
 	eval  func(*graph.Node, []tensor.Tensor) ([]tensor.Tensor, error)
 	known map[*graph.Node]constant
 	bytes int64 // size of the folded values
+	taken int   // control dependences of known nodes, see maxDeps
+}
+
+// takeDeps reports whether the control dependences of n, if it becomes known, are within the limit.
+func (f *folder) takeDeps(n *graph.Node) bool {
+	sum := 0
+	for _, in := range n.Inputs() {
+		sum += len(f.known[in.Node].deps)
+	}
+	for _, src := range n.ControlInputs() {
+		sum += max(1, len(f.known[src].deps))
+	}
+	if left := maxDeps - f.taken; sum > left/(1+len(n.OutEdges())) {
+		return false
+	}
+	f.taken += sum * (1 + len(n.OutEdges()))
+	return true
 }
 
 // fold computes a node if it is foldable and within the limits.
@@ -83,7 +104,7 @@ func (f *folder) fold(n *graph.Node) bool {
 		size += inputs[i].ByteSize()
 	}
 	limit := min(max(size, maxGrowth), maxConstant)
-	if !fits(n, inputs, limit) {
+	if !fits(n, inputs, limit) || !f.takeDeps(n) {
 		return false
 	}
 	values, err := f.eval(n, inputs)

@@ -275,3 +275,35 @@ func TestManyAlikeNodes(t *testing.T) {
 		}
 	}
 }
+
+// Nodes inherit the control dependences of the constants that they are computed from. A row of them
+// does not hold the square of the graph's size.
+func TestFoldingBoundsDependences(t *testing.T) {
+	const deps, row = 3000, 3000
+	var text strings.Builder
+	for i := range deps {
+		fmt.Fprintf(&text, "n%d = NoOp()\n", i)
+	}
+	text.WriteString("f0 = Const(")
+	for i := range deps {
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		fmt.Fprintf(&text, "^n%d", i)
+	}
+	text.WriteString(") value=float[]{1}\n")
+	for i := range row {
+		fmt.Fprintf(&text, "f%d = Neg(f%d)\n", i+1, i)
+	}
+	fmt.Fprintf(&text, "r = TestRelu(f%d)\n", row)
+	g, err := graphtext.Parse(testOps(t), text.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := foldConstants(g, &Options{Eval: eval}); err != nil {
+		t.Fatal(err)
+	}
+	if g.Node("f1") != nil || g.Node(fmt.Sprintf("f%d", row)) == nil {
+		t.Error("want the first nodes to be folded, but not all")
+	}
+}
