@@ -10,10 +10,11 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// maxFollowed bounds the dead nodes that are followed in a graph. Branches that stay are followed
-// again from each Switch that leads to them, so the time would grow with the square of the nodes.
-// It is ten times the default limit on the nodes of a graph. Tests replace it.
-var maxFollowed = 10_000_000
+// maxFollowed bounds the edges of dead nodes that are followed in a graph. Branches that stay are
+// followed again from each Switch that leads to them, so the time would grow with the product of the
+// nodes and the edges. It is twice the default limits on the nodes of a graph and their inputs. Tests
+// replace it.
+var maxFollowed = 20_000_000
 
 // dropBranches removes the nodes that can never run because a Switch has a constant predicate. A
 // Merge with one input left becomes an Identity of that input. Errors of nodes that only the
@@ -34,7 +35,7 @@ func dropBranches(g *graph.Graph, _ *Options) error {
 		}
 		d := &deadBranch{g: g, from: n.Out(1 - taken), dead: map[*graph.Node]bool{}, merges: map[*graph.Node]int{}}
 		d.follow()
-		followed += len(d.order)
+		followed += d.edges
 		if !d.removable() {
 			continue
 		}
@@ -69,6 +70,7 @@ type deadBranch struct {
 	dead   map[*graph.Node]bool
 	order  []*graph.Node       // the dead nodes in the order of their discovery
 	merges map[*graph.Node]int // number of dead data inputs of every Merge that was reached
+	edges  int                 // number of edges that were followed
 	kept   bool                // a node was reached that must stay
 }
 
@@ -88,6 +90,7 @@ func (d *deadBranch) follow() {
 
 // reach takes note of an edge that carries dead values only.
 func (d *deadBranch) reach(e graph.Edge) {
+	d.edges++
 	n := e.Dst
 	if d.dead[n] {
 		return

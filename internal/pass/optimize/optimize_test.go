@@ -307,3 +307,33 @@ func TestFoldingBoundsDependences(t *testing.T) {
 		t.Error("want the first nodes to be folded, but not all")
 	}
 }
+
+// A branch that stays is followed from each Switch that leads to it, and one node of it may have as
+// many consumers as the graph has inputs. Beyond a limit, branches are not followed.
+func TestFollowedBranchesAreBounded(t *testing.T) {
+	const switches, consumers = 10, 1000
+	defer func(n int) { maxFollowed = n }(maxFollowed)
+	var text strings.Builder
+	text.WriteString("x = Placeholder() dtype=float\nk = Const() value=bool[]{true}\n")
+	all := []string{}
+	for i := range switches {
+		fmt.Fprintf(&text, "s%d = Switch(x, k)\n", i)
+		all = append(all, fmt.Sprintf("s%d:0", i))
+	}
+	text.WriteString("shared = IdentityN(" + strings.Join(all, ", ") + ")\n")
+	text.WriteString("m = Merge(" + strings.Repeat("shared:0, ", consumers) + "x, x)\nr = TestRelu(m)\n")
+	text.WriteString("z = Switch(x, k)\ndead = TestRelu(z:0)\nmz = Merge(dead, x)\nrz = TestRelu(mz)\n")
+	for _, limit := range []int{maxFollowed, 2 * consumers} {
+		g, err := graphtext.Parse(testOps(t), text.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		maxFollowed = limit
+		if err := dropBranches(g, &Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if left, want := g.Node("dead") != nil, limit == 2*consumers; left != want {
+			t.Errorf("a limit of %d: the dead node is left: %v", limit, left)
+		}
+	}
+}
