@@ -91,6 +91,15 @@ func (s *stack) setRanks(rank int) error {
 	return nil
 }
 
+// describe describes a value that is no ragged tensor. An encoded value may be large, so only its
+// type is named.
+func describe(v any) string {
+	if e, ok := v.(tensor.EncodedVariant); ok {
+		return "Variant<type: " + e.TypeName[:min(len(e.TypeName), 200)] + ">"
+	}
+	return fmt.Sprint(v)
+}
+
 // check returns the ragged tensor in element i.
 func (s *stack) check(i int, v tensor.VariantValue) (*Tensor, error) {
 	r, ok := v.Value.(*Tensor)
@@ -98,7 +107,7 @@ func (s *stack) check(i int, v tensor.VariantValue) (*Tensor, error) {
 	case !ok && v.Value == nil:
 		return nil, status.InvalidArgumentf("Input Variant element at index %d doesn't hold a RaggedTensorVariant: Variant<type: INVALID value: >", i)
 	case !ok:
-		return nil, status.InvalidArgumentf("Input Variant element at index %d doesn't hold a RaggedTensorVariant: %s", i, fmt.Sprint(v.Value))
+		return nil, status.InvalidArgumentf("Input Variant element at index %d doesn't hold a RaggedTensorVariant: %s", i, describe(v.Value))
 	case len(r.splits) != s.in:
 		return nil, status.InvalidArgumentf("Encoded input RaggedTensorVariant has ragged_rank=%d.  Expected ragged_rank=%d.", len(r.splits), s.in)
 	case r.values.DType() != s.values:
