@@ -31,8 +31,8 @@ type stringSlot struct {
 // stringSeed randomizes the hash function, so that inputs cannot be chosen to collide.
 var stringSeed = maphash.MakeSeed()
 
-// checkEvery is the number of strings between two looks at the context of the step. Many strings may
-// share a long text.
+// checkEvery is the number of strings between two looks at the context of the step. Many strings
+// may share a long text.
 const checkEvery = 16
 
 // number numbers the elements of a tensor with fewer than 2^32 elements. It is called once.

@@ -364,8 +364,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// The parts of a large input leave the queue at once when their step ends. One by one, each would go
-// through all batches.
+// The parts of a large input leave the queue at once when their step ends. One by one, each would
+// go through all batches.
 func TestLargeInputsThatEnd(t *testing.T) {
 	s := newSteps(t)
 	ctx, cancel := context.WithCancel(t.Context())

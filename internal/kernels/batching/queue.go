@@ -195,8 +195,8 @@ func (q *queue) compute(b []*item) {
 	q.dispatch()
 }
 
-// removeAtEnd removes the items of a step when it ends. mine reports whether an item is one of them.
-// settled cancels that. An item may have a million parts, which are removed at once.
+// removeAtEnd removes the items of a step when it ends. mine reports whether an item is one of
+// them. settled cancels that. An item may have a million parts, which are removed at once.
 func (q *queue) removeAtEnd(ctx *kernel.Context, mine func(*item) bool) (settled func() bool) {
 	return context.AfterFunc(ctx.Context(), func() {
 		for _, it := range q.remove(mine) {

@@ -63,6 +63,16 @@ func TestTextOfLabels(t *testing.T) {
 	}
 }
 
+// An error names some of the sizes in an input.
+func TestTextOfSizes(t *testing.T) {
+	if got := joinInts([]int64{1, 2, 2, 1}); got != "1,2,2,1" {
+		t.Errorf("got %s", got)
+	}
+	if got := joinInts(make([]int64, 1<<20)); len(got) > 1000 {
+		t.Errorf("got %d bytes", len(got))
+	}
+}
+
 // The reach of this window is 1 modulo 2^64.
 func TestSizesOfWindows(t *testing.T) {
 	in, err := tensor.Zeros(tensor.Float32, tensor.Shape{1, 9, 9, 1})

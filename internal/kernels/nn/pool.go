@@ -63,8 +63,15 @@ func checkWindow(ksize []int64) error {
 	})
 }
 
+// joinInts formats the sizes of a window. An input may have any number of them, so many are
+// shortened.
 func joinInts(v []int64) string {
-	return strings.ReplaceAll(strings.Trim(fmt.Sprint(v), "[]"), " ", ",")
+	const most = 100
+	text := strings.ReplaceAll(strings.Trim(fmt.Sprint(v[:min(len(v), most)]), "[]"), " ", ",")
+	if len(v) > most {
+		text += ",..."
+	}
+	return text
 }
 
 // grid describes the pooling of an input of known size: its windows along planes, rows and columns.

@@ -141,9 +141,14 @@ func span(n int) []int {
 	return out
 }
 
-// joined formats integers for error messages.
+// joined formats integers for error messages. The rank of a sparse tensor has no limit, so more
+// integers than a shape can have are shortened.
 func joined(v []int64, sep string) string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(v), " ", sep), "[]")
+	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(v[:min(len(v), tensor.MaxRank)]), " ", sep), "[]")
+	if len(v) > tensor.MaxRank {
+		text += sep + "..."
+	}
+	return text
 }
 
 // pick sets output i to the elements of values with the given numbers.

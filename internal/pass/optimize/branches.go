@@ -11,9 +11,9 @@ import (
 )
 
 // maxFollowed bounds the edges of dead nodes that are followed in a graph. Branches that stay are
-// followed again from each Switch that leads to them, so the time would grow with the product of the
-// nodes and the edges. It is twice the default limits on the nodes of a graph and their inputs. Tests
-// replace it.
+// followed again from each Switch that leads to them, so the time would grow with the product of
+// the nodes and the edges. It is more than twice the default limit on the inputs of all nodes.
+// Tests replace it.
 var maxFollowed = 20_000_000
 
 // dropBranches removes the nodes that can never run because a Switch has a constant predicate. A
