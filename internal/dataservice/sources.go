@@ -129,8 +129,8 @@ func splitSource(nodes map[string]*pb.NodeDef, n *pb.NodeDef) (source, error) {
 	return source{}, status.Unimplementedf("Cannot create a split provider for dataset of type %s", n.GetOp())
 }
 
-// constantInput returns an input that is a constant, and its shape. It does not decode the elements:
-// a few bytes can stand for a large tensor, which many sources may share.
+// constantInput returns an input that is a constant, and its shape. It does not decode the
+// elements: a few bytes can stand for a large tensor, which many sources may share.
 func constantInput(nodes map[string]*pb.NodeDef, n *pb.NodeDef, i int) (*pb.TensorProto, tensor.Shape, error) {
 	if i < len(n.GetInput()) {
 		if c := nodes[nodeOf(n.GetInput()[i])]; c.GetOp() == "Const" {

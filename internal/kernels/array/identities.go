@@ -27,7 +27,8 @@ func identities(ctx context.Context, in *tensor.Tensor) ([]int64, error) {
 // numbers of one numbering.
 type numbering interface {
 	number(ctx context.Context, t *tensor.Tensor) ([]int64, error)
-	find(ctx context.Context, t *tensor.Tensor) ([]bool, error) // reports which elements have a number; after number
+	// find reports which elements have a number. It is called after number.
+	find(ctx context.Context, t *tensor.Tensor) ([]bool, error)
 }
 
 func identityTable(dtype tensor.DType) numbering {

@@ -380,7 +380,8 @@ func TestLargeInputsThatEnd(t *testing.T) {
 		ctx: &kernel.Context{Step: &step}, inputs: []tensor.Tensor{rows}, rows: rows.Dim(0),
 		done: func(_ []tensor.Tensor, err error) { ended <- err },
 	}
-	q := &queue{options: options{largest: it.rows, full: 1, most: it.rows, split: true}} // without workers
+	// a queue without workers
+	q := &queue{options: options{largest: it.rows, full: 1, most: it.rows, split: true}}
 	if err := q.add(it); err != nil {
 		t.Fatal(err)
 	}

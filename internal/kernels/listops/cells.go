@@ -49,7 +49,8 @@ func (c *cells) grow(n int) {
 func (c *cells) at(i int) *cell {
 	page := &c.pages[i/pageSize]
 	if *page == nil {
-		membudget.MustTake(int64(unsafe.Sizeof([pageSize]cell{}))) // a graph may write to one cell of each
+		// a graph may write to one cell of each page
+		membudget.MustTake(int64(unsafe.Sizeof([pageSize]cell{})))
 		*page = new([pageSize]cell)
 	}
 	return &(*page)[i%pageSize]

@@ -63,8 +63,8 @@ func checkWindow(ksize []int64) error {
 	})
 }
 
-// joinInts formats the sizes of a window. An input may have any number of them, so many are
-// shortened.
+// joinInts formats the sizes of a window. An input may have any number of them: long lists
+// are shortened.
 func joinInts(v []int64) string {
 	const most = 100
 	text := strings.ReplaceAll(strings.Trim(fmt.Sprint(v[:min(len(v), most)]), "[]"), " ", ",")

@@ -115,7 +115,7 @@ func (e *encodeProto) Compute(ctx *kernel.Context) error {
 
 // mostBytes returns the largest size, in bytes, of values of a field, starting at value number at.
 func mostBytes(v *tensor.Tensor, at, size int) int {
-	const tag, number = binary.MaxVarintLen32, binary.MaxVarintLen64 // the tag is that of a group too
+	const tag, number = binary.MaxVarintLen32, binary.MaxVarintLen64 // groups have the same tag
 	if size <= 0 {
 		return 2 * number // of an empty list
 	}

@@ -141,6 +141,6 @@ func (p *printer) element(at int) {
 	p.b.WriteString(one.Summary(1))
 }
 
-// escaped is the memory that the text of an element takes for each of its bytes while it is written:
-// an escape has four bytes, and is copied as it grows, and once more with the quotes.
+// escaped is the memory that the text of an element takes for each of its bytes while it is
+// written: an escape has four bytes, and is copied as it grows, and once more with the quotes.
 const escaped = 16

@@ -115,8 +115,8 @@ func (p *pattern) find(ctx context.Context, s string) ([]int, error) {
 // the rest.
 func (p *pattern) isSlow(s string) bool { return len(s) > 1<<28/p.size/max(1, len(s)) }
 
-// walk calls f for all matches in s. Finding them again takes as long. It copies the parts of s that
-// do not match.
+// walk calls f for all matches in s. Finding them again takes as long. It copies the parts of s
+// that do not match.
 func (p *pattern) walk(ctx context.Context, s string, f func(match string)) (err error) {
 	if len(s) > maxSearch/p.size {
 		return status.ResourceExhaustedf("a string of %d bytes is too long for a pattern with %d instructions", len(s), p.size)

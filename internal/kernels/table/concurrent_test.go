@@ -123,7 +123,8 @@ func TestImportOfFullBuckets(t *testing.T) {
 		if err := d.find(t.Context(), &out, &key, &none); err != nil || tensor.Values[int64](&out)[0] != -1 {
 			t.Errorf("find among %d: %v, %v", n, out, err)
 		}
-		_ = d.insert(t.Context(), nil, &key, &none) // may fail if the number of buckets is not a power of two
+		// may fail if the number of buckets is not a power of two
+		_ = d.insert(t.Context(), nil, &key, &none)
 	}
 	keys, _ := tensor.Zeros(tensor.Int64, tensor.Shape{0, 1})
 	if err := d.replace(t.Context(), nil, &keys, &keys); err == nil {

@@ -35,7 +35,7 @@ func (w *Worker) Graphs() int {
 
 // Rendezvous returns what the rendezvous of all steps hold.
 func (w *Worker) Rendezvous() rendezvous.Contents {
-	// a table may hold a million tensors, and other steps must be able to begin while they are counted
+	// a table may hold a million tensors; other steps must be able to begin while they are counted
 	w.steps.mu.Lock()
 	all := slices.Collect(maps.Values(w.steps.byID))
 	w.steps.mu.Unlock()

@@ -19,8 +19,8 @@ const (
 	// maxText bounds a name that a peer chooses and a record keeps, in bytes. Those of TensorFlow
 	// are below 1 KiB.
 	maxText = 4 << 10
-	// maxMembers bounds the members of a group. Each of them is told about all, and a group is
-	// sorted with the lock of all groups held.
+	// maxMembers bounds the members of a group. Each of them gets the names of all, and a group
+	// is sorted with the lock of all groups held.
 	maxMembers = 1 << 16
 	// maxNamed bounds the names in the error of a group that is not complete.
 	maxNamed = 32

@@ -81,7 +81,7 @@ func TestTextSize(t *testing.T) {
 	}
 }
 
-// TestMemoryOfTexts reads a string from JSON, of which there are several copies meanwhile.
+// TestMemoryOfTexts reads a string from JSON. Several copies of it exist meanwhile.
 func TestMemoryOfTexts(t *testing.T) {
 	text := []byte(`["` + strings.Repeat("x", 16<<20) + `"]`)
 	defer membudget.SetLimit(membudget.Limit())
