@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weft-ml/weft/internal/test/kerneltest"
 	"github.com/weft-ml/weft/kernel"
@@ -388,7 +387,6 @@ func TestLargeInputsThatEnd(t *testing.T) {
 	before := runtime.NumGoroutine()
 	q.mu.Lock()
 	cancel()
-	time.Sleep(10 * time.Millisecond)
 	if n := runtime.NumGoroutine() - before; n > 100 {
 		t.Errorf("%d goroutines remove the parts", n)
 	}

@@ -25,20 +25,15 @@ func endless(name, text string) probe {
 		begin := time.Now()
 		err = c.step(handle, &pb.RunOptions{TimeoutInMs: shortTime.Milliseconds()}, "y")
 		if took := time.Since(begin); took > shortTime+endTime {
-			return fmt.Errorf("a step with %v took %v: %v", shortTime, took, err)
+			return fmt.Errorf("a step with %v took %v", shortTime, took)
 		}
 		ctx, cancel := context.WithTimeout(c.ctx, endTime)
 		defer cancel()
 		if _, closeErr := c.master.CloseSession(ctx, &pb.CloseSessionRequest{SessionHandle: handle}); closeErr != nil {
-			return fmt.Errorf("closing the session, while the node goes on: %v", closeErr)
+			return fmt.Errorf("the node goes on, so the session was not closed within %v", endTime)
 		}
 		return err
 	}}
-}
-
-// vector is text for n numbers from 0 to 1, e.
-func vector(n int) string {
-	return hidden("n", fmt.Sprintf("int32[1]{%d}", n), "[1]") + "e = RandomUniform(n) dtype=float\n"
 }
 
 // matrix is text for a matrix of n rows, e.
