@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -154,6 +155,15 @@ func TestNames(t *testing.T) {
 		if got := graph.LegalName(name); got != legal {
 			t.Errorf("LegalName(%q) = %v", name, got)
 		}
+	}
+}
+
+// The stack that a name takes must not grow with its length.
+func TestLongName(t *testing.T) {
+	defer debug.SetMaxStack(debug.SetMaxStack(1 << 20))
+	name := "a" + strings.Repeat(">a", 1<<17)
+	if !graph.LegalName(name) || graph.LegalName(name+">") {
+		t.Error("a long name is not checked to its end")
 	}
 }
 

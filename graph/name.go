@@ -23,12 +23,15 @@ func legalExternalName(name string) bool {
 	return name != "" && (isAlnum(name[0]) || name[0] == '.') && legalRest(name[1:])
 }
 
+// legalRest does not recurse: a client chooses the number of ">" in a name.
 func legalRest(s string) bool {
-	for i := range len(s) {
+	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case isAlnum(c), c == '.', c == '_', c == '/', c == '-':
 		case c == '>':
-			return legalExternalName(s[i+1:])
+			if i++; i == len(s) || !isAlnum(s[i]) && s[i] != '.' {
+				return false
+			}
 		default:
 			return false
 		}
