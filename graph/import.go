@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 )
@@ -57,6 +58,7 @@ type extension struct {
 	library addition
 	nodes   []*Node // new nodes in the order of the definition
 	byName  map[string]*Node
+	wide    wideOutputs
 }
 
 // LookupOp returns the operation or function of the given name, including new functions.
@@ -114,10 +116,39 @@ func (x *extension) makeNodes(defs []NodeDef) error {
 		if err != nil {
 			return err
 		}
+		if err := x.checkSize(n, d); err != nil {
+			return err
+		}
 		n.ID, n.Device = len(x.g.nodes)+i, d.Device
 		x.nodes[i], x.byName[d.Name] = n, n
 	}
 	return nil
+}
+
+// checkSize returns an error if a node takes too much memory for its definition. An attribute, or
+// the signature of a function that a client defines, gives a node any number of inputs, outputs and
+// attributes in a few bytes.
+func (x *extension) checkSize(n *Node, d *NodeDef) error {
+	if len(n.InTypes) > len(d.Inputs)+narrow { // connect would find it after all nodes have been made
+		return tooFewInputs(n, countData(d.Inputs))
+	}
+	if added := len(n.Attrs) - len(d.Attrs); added > narrow && !membudget.Take(int64(added)*attrMemory) {
+		return noMemory(n.Name)
+	}
+	return x.wide.add(n.Name, len(n.OutTypes))
+}
+
+// countData returns the number of data inputs, which come before the control inputs.
+func countData(inputs []string) int {
+	if i := slices.IndexFunc(inputs, func(s string) bool { return strings.HasPrefix(s, "^") }); i >= 0 {
+		return i
+	}
+	return len(inputs)
+}
+
+func tooFewInputs(n *Node, have int) error {
+	return status.InvalidArgumentf("NodeDef expected inputs '%s' do not match %d inputs specified; %v; NodeDef: {{node %s}}",
+		opdef.JoinTypes(n.InTypes), have, n.Op, n.Name)
 }
 
 // connect sets the inputs of the new nodes. commit adds the edges to their sources.
@@ -142,8 +173,7 @@ func (x *extension) connect(defs []NodeDef) error {
 			numData++
 		}
 		if numData != len(n.in) {
-			return status.InvalidArgumentf("NodeDef expected inputs '%s' do not match %d inputs specified; %v; NodeDef: {{node %s}}",
-				opdef.JoinTypes(n.InTypes), numData, n.Op, n.Name)
+			return tooFewInputs(n, numData)
 		}
 		n.controlIn = unique(n.controlIn)
 	}

@@ -1,12 +1,12 @@
 package graph
 
 import (
-	"fmt"
 	"maps"
 	"strconv"
 	"strings"
 	"unsafe"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -40,7 +40,7 @@ func (l *Library) InstantiateBody(fn opdef.Func, ops opdef.Lookup) (*Body, error
 	g.Library, g.options = l, ImportOptions{Internal: true}
 	b := &bodyBuilder{
 		f: &f.Def, attrs: attrs, g: g, args: map[string][]bodyValue{}, nodes: make(map[string]*bodyNode, len(f.Def.Nodes)),
-		names: make(map[string]bool, len(f.Def.Nodes)),
+		names: make(map[string]bool, len(f.Def.Nodes)), last: map[string]int{},
 	}
 	for _, step := range []func() error{b.indexNodes, b.addArgs, b.addNodes, b.addRets} {
 		if err := step(); err != nil {
@@ -87,7 +87,10 @@ type bodyBuilder struct {
 	args  map[string][]bodyValue // values by name of the argument
 	nodes map[string]*bodyNode   // nodes by name
 	names map[string]bool        // names of all nodes, for choosing unused ones
+	last  map[string]int         // last number that newName has appended, by name
 	out   []NodeDef
+	wide  wideOutputs
+	texts membudget.Meter // of the names that the builder makes
 
 	argNames, retNames []string // names of the _Arg and _Retval nodes
 }
@@ -102,6 +105,14 @@ type bodyValue struct {
 type bodyNode struct {
 	op    *opdef.Op
 	attrs opdef.Attrs
+	// outputs by name of the output argument; nil until an input refers to one
+	outputs map[string]outputRange
+}
+
+// outputRange is the range of the outputs of an output argument.
+type outputRange struct {
+	first int
+	types []tensor.DType
 }
 
 func (b *bodyBuilder) indexNodes() error {
@@ -124,7 +135,7 @@ func (b *bodyBuilder) indexNodes() error {
 		if b.nodes[d.Name] != nil {
 			return notUnique(d.Name)
 		}
-		b.nodes[d.Name] = &bodyNode{op, attrs}
+		b.nodes[d.Name] = &bodyNode{op: op, attrs: attrs}
 		b.names[d.Name] = true
 	}
 	return nil
@@ -245,14 +256,27 @@ func (n *nested) addAttrs(attrs opdef.Attrs) {
 }
 
 // newName returns name, with a number appended if a node has the name already.
-func (b *bodyBuilder) newName(name string) string {
+func (b *bodyBuilder) newName(name string) (string, error) {
 	unique := name
-	for i := 1; b.names[unique]; i++ {
-		unique = name + "__" + strconv.Itoa(i)
+	for b.names[unique] {
+		b.last[name]++
+		unique = name + "__" + strconv.Itoa(b.last[name])
 	}
 	b.names[unique] = true
-	return unique
+	return unique, b.takeText(unique)
 }
+
+// takeText asks for the memory of a name that the builder has made. One node or argument stands for
+// many tensors, each with a name of its own, and the names may be long.
+func (b *bodyBuilder) takeText(s string) error {
+	if !b.texts.Take(nameMemory + 2*len(s)) {
+		return status.ResourceExhaustedf("There is not enough memory for the names of the nodes of the function (--memory-limit).")
+	}
+	return nil
+}
+
+// nameMemory is about the memory of an input or a node that a name is for, in bytes.
+const nameMemory = 128
 
 // numbered returns the name of the node for tensor i of an argument of n tensors.
 func numbered(name string, i, n int) string {
@@ -272,9 +296,15 @@ func (b *bodyBuilder) addArgs() error {
 		if _, twice := b.args[arg.Name]; twice {
 			return inArg(status.InvalidArgumentf("Duplicated arg name: %s", arg.Name), arg)
 		}
+		if err := b.wide.add(arg.Name, len(types)); err != nil {
+			return err
+		}
 		values := make([]bodyValue, len(types))
 		for j, dtype := range types {
-			name := b.newName(numbered(arg.Name, j, len(types)))
+			name, err := b.newName(numbered(arg.Name, j, len(types)))
+			if err != nil {
+				return err
+			}
 			attrs := opdef.Attrs{}
 			maps.Copy(attrs, b.f.ArgAttrs[i])
 			attrs["T"], attrs["index"] = dtype, int64(len(b.argNames))
@@ -319,12 +349,18 @@ func (b *bodyBuilder) inputs(d *NodeDef) ([]string, error) {
 			if at >= len(d.Inputs) {
 				return nil, status.InvalidArgumentf("Attempt to access beyond input size: %d >= %d", at, len(d.Inputs))
 			}
-			values, ok := b.values(d.Inputs[at])
+			values, ok, err := b.values(d.Inputs[at])
+			if err != nil {
+				return nil, err
+			}
 			if !ok {
 				return nil, status.InvalidArgumentf("input %s is not found: {{node %s}}", d.Inputs[at], d.Name)
 			}
 			if len(values) > len(types)-j {
 				return nil, status.InvalidArgumentf("Input %s too long for %s", d.Inputs[at], arg.Name)
+			}
+			if err := b.wide.add(d.Name, len(values)); err != nil {
+				return nil, err
 			}
 			for k, v := range values {
 				if v.dtype != types[j].Base() {
@@ -362,47 +398,70 @@ func (b *bodyBuilder) control(i int, input string) (string, error) {
 
 // values returns the tensors that an input string of a function body denotes. It has the form
 // "arg", "arg:i", "node:out" or "node:out:i".
-func (b *bodyBuilder) values(input string) ([]bodyValue, bool) {
-	parts := strings.Split(input, ":")
-	if values, ok := b.args[parts[0]]; ok {
-		if picked, ok := pick(values, parts[1:]); ok {
-			return picked, true
+func (b *bodyBuilder) values(input string) ([]bodyValue, bool, error) {
+	name, rest, hasRest := strings.Cut(input, ":")
+	if values, ok := b.args[name]; ok {
+		if !hasRest {
+			return values, true, nil
+		}
+		if i, ok := index(rest, len(values)); ok {
+			return values[i : i+1], true, nil
 		}
 	}
-	n := b.nodes[parts[0]]
-	if n == nil || len(parts) < 2 {
-		return nil, false
+	n := b.nodes[name]
+	if n == nil || !hasRest {
+		return nil, false, nil
 	}
+	if n.outputs == nil {
+		if err := b.setOutputs(name, n); err != nil {
+			return nil, false, err
+		}
+	}
+	output, number, hasNumber := strings.Cut(rest, ":")
+	o, ok := n.outputs[output]
+	if !ok {
+		return nil, false, nil
+	}
+	from, to := 0, len(o.types)
+	if hasNumber {
+		if from, ok = index(number, len(o.types)); !ok {
+			return nil, false, nil
+		}
+		to = from + 1
+	}
+	values := make([]bodyValue, 0, to-from)
+	for i := from; i < to; i++ {
+		v := bodyValue{name + ":" + strconv.Itoa(o.first+i), o.types[i].Base()}
+		if err := b.takeText(v.input); err != nil {
+			return nil, false, err
+		}
+		values = append(values, v)
+	}
+	return values, true, nil
+}
+
+// setOutputs sets the outputs of a node, up to one whose number of tensors is invalid.
+func (b *bodyBuilder) setOutputs(name string, n *bodyNode) error {
+	n.outputs = make(map[string]outputRange, len(n.op.Outputs))
 	first := 0
 	for i := range n.op.Outputs {
 		arg := &n.op.Outputs[i]
 		types, err := arg.Types(n.attrs)
 		if err != nil {
-			return nil, false
+			return nil
 		}
-		if arg.Name != parts[1] {
-			first += len(types)
-			continue
+		if _, twice := n.outputs[arg.Name]; !twice {
+			n.outputs[arg.Name] = outputRange{first, types}
 		}
-		values := make([]bodyValue, len(types))
-		for j, dtype := range types {
-			values[j] = bodyValue{fmt.Sprintf("%s:%d", parts[0], first+j), dtype.Base()}
-		}
-		return pick(values, parts[2:])
+		first += len(types)
 	}
-	return nil, false
+	return b.wide.add(name, first)
 }
 
-// pick returns the value at an index, or all values if there is no index.
-func pick(values []bodyValue, index []string) ([]bodyValue, bool) {
-	if len(index) == 0 {
-		return values, true
-	}
-	i, err := strconv.ParseUint(index[0], 10, 31)
-	if err != nil || len(index) > 1 || i >= uint64(len(values)) {
-		return nil, false
-	}
-	return values[i : i+1], true
+// index returns the number in an input string, which is below n.
+func index(s string, n int) (int, bool) {
+	i, err := strconv.ParseUint(s, 10, 31)
+	return int(i), err == nil && i < uint64(n)
 }
 
 func (b *bodyBuilder) addRets() error {
@@ -424,7 +483,10 @@ func (b *bodyBuilder) addRet(arg *opdef.Arg) error {
 	if err != nil {
 		return err
 	}
-	values, ok := b.values(source)
+	values, ok, err := b.values(source)
+	if err != nil {
+		return err
+	}
 	if !ok {
 		return status.InvalidArgumentf("Return %s -> %s is not found.", arg.Name, source)
 	}
@@ -438,7 +500,10 @@ func (b *bodyBuilder) addRet(arg *opdef.Arg) error {
 		return status.InvalidArgumentf("Invalid ret types %s : %s vs. %s", arg.Name, opdef.JoinTypes(types), opdef.JoinTypes(have))
 	}
 	for i, v := range values {
-		name := b.newName(numbered(arg.Name+"_RetVal", i, len(values)))
+		name, err := b.newName(numbered(arg.Name+"_RetVal", i, len(values)))
+		if err != nil {
+			return err
+		}
 		attrs := opdef.Attrs{"T": types[i], "index": int64(len(b.retNames))}
 		b.retNames = append(b.retNames, name)
 		b.out = append(b.out, NodeDef{Name: name, Op: "_Retval", Inputs: []string{v.input}, Attrs: attrs})

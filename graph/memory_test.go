@@ -1,0 +1,110 @@
+package graph_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// A node has at most as many inputs as its definition names, and the outputs of all nodes have a
+// bound: an attribute of a few bytes stands for a million.
+func TestNodesWithManyEnds(t *testing.T) {
+	var adds []graph.NodeDef
+	for i := range 300 {
+		adds = append(adds, withAttrs(node(fmt.Sprint("a", i), "AddN"), opdef.Attrs{"N": int64(1 << 20), "T": tensor.Float32}))
+	}
+	_, err := graph.Import(&graph.Def{Nodes: adds}, testOps(t), graph.ImportOptions{})
+	if status.CodeOf(err) != status.InvalidArgument || !strings.Contains(fmt.Sprint(err), "do not match 0 inputs") {
+		t.Errorf("nodes without inputs: %.200v", err)
+	}
+	splits := []graph.NodeDef{constant("c")}
+	for i := range 17 {
+		splits = append(splits, withAttrs(node(fmt.Sprint("s", i), "Split", "c"), opdef.Attrs{"n": int64(1 << 20), "T": tensor.Float32}))
+	}
+	_, err = graph.Import(&graph.Def{Nodes: splits}, testOps(t), graph.ImportOptions{})
+	if status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("nodes with many outputs: %v", err)
+	}
+}
+
+func limitMemory(t *testing.T, n int64) {
+	t.Helper()
+	t.Cleanup(func() { membudget.SetLimit(0) })
+	membudget.SetLimit(n)
+}
+
+// The defaults of a function's attributes are copied to each node that calls it.
+func TestManyAttributes(t *testing.T) {
+	f := fn("F", nil, nil, nil)
+	for i := range 10_000 {
+		f.Signature.Attrs = append(f.Signature.Attrs, opdef.Attr{Name: fmt.Sprint("a", i), Kind: "int", Default: int64(0)})
+	}
+	var calls []graph.NodeDef
+	for i := range 400 {
+		calls = append(calls, node(fmt.Sprint("n", i), "F"))
+	}
+	limitMemory(t, 128<<20)
+	_, err := graph.Import(&graph.Def{Nodes: calls, Library: []graph.FunctionDef{f}}, testOps(t), graph.ImportOptions{})
+	if status.CodeOf(err) != status.ResourceExhausted {
+		t.Error(err)
+	}
+}
+
+// An argument or an output of the body stands for many tensors, and each has a name.
+func TestBodyWithManyTensors(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	list := opdef.Attrs{"N": int64(1000), "T": tensor.Float32}
+	for name, f := range map[string]graph.FunctionDef{
+		"names of arguments": {Signature: opdef.Op{Name: "F", Inputs: []opdef.Arg{{Name: long, DType: tensor.Float32, NumberAttr: "N"}}}},
+		"names of outputs": {Signature: opdef.Op{Name: "F"}, Nodes: []graph.NodeDef{
+			constant("c"), withAttrs(node(long, "Split", "c:output:0"), opdef.Attrs{"n": int64(1000), "T": tensor.Float32}),
+			withAttrs(node("a", "AddN", long+":parts"), list),
+		}},
+		"names of results": {Signature: opdef.Op{Name: "F", Outputs: []opdef.Arg{{Name: long, DType: tensor.Float32, NumberAttr: "N"}}},
+			Nodes: []graph.NodeDef{
+				constant("c"), withAttrs(node("s", "Split", "c:output:0"), opdef.Attrs{"n": int64(1000), "T": tensor.Float32}),
+			}, Ret: map[string]string{long: "s:parts"}},
+	} {
+		f.Signature.Attrs = []opdef.Attr{{Name: "N", Kind: "int"}}
+		t.Run(name, func(t *testing.T) {
+			limitMemory(t, 256<<20)
+			if _, err := instantiate(t, opdef.Func{Name: "F", Attrs: attrs{"N": int64(1000)}}, f); status.CodeOf(err) != status.ResourceExhausted {
+				t.Errorf("%.200v", err)
+			}
+		})
+	}
+	f := fn("F", nil, nil, nil, constant("c"), withAttrs(node("s", "Split", "c:output:0"), opdef.Attrs{"n": int64(1 << 20), "T": tensor.Float32}))
+	for i := range 17 {
+		f.Nodes = append(f.Nodes, withAttrs(node(fmt.Sprint("a", i), "AddN", "s:parts"), opdef.Attrs{"N": int64(1 << 20), "T": tensor.Float32}))
+	}
+	if _, err := instantiate(t, opdef.Func{Name: "F"}, f); status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("inputs: %.200v", err)
+	}
+}
+
+// The time of a body must not grow with the square of the number of its results or inputs.
+func TestBodyInLinearTime(t *testing.T) {
+	const n = 100_000
+	f := fn("F", nil, nil, map[string]string{"y": "c:output:0"}, constant("c"))
+	f.Signature.Outputs = make([]opdef.Arg, n) // of one name
+	for i := range f.Signature.Outputs {
+		f.Signature.Outputs[i] = opdef.Arg{Name: "y", DType: tensor.Float32}
+	}
+	if _, err := instantiate(t, opdef.Func{Name: "F"}, f); err != nil {
+		t.Errorf("results: %v", err)
+	}
+	f = fn("F", nil, nil, nil, constant("c"), withAttrs(node("s", "Split", "c:output:0"), opdef.Attrs{"n": int64(n), "T": tensor.Float32}),
+		withAttrs(node("a", "AddN"), opdef.Attrs{"N": int64(n), "T": tensor.Float32}))
+	for i := range n {
+		f.Nodes[2].Inputs = append(f.Nodes[2].Inputs, fmt.Sprint("s:parts:", i))
+	}
+	if _, err := instantiate(t, opdef.Func{Name: "F"}, f); err != nil {
+		t.Errorf("inputs: %v", err)
+	}
+}
