@@ -2,8 +2,10 @@ package graph_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -106,5 +108,46 @@ func TestBodyInLinearTime(t *testing.T) {
 	}
 	if _, err := instantiate(t, opdef.Func{Name: "F"}, f); err != nil {
 		t.Errorf("inputs: %v", err)
+	}
+}
+
+// The text of an error does not grow with the product of the number of inputs and the size of a
+// shape or of a name.
+func TestErrorsOfManyInputs(t *testing.T) {
+	dims := make([]int64, tensor.MaxRank)
+	for i := range dims {
+		dims[i] = -1
+	}
+	nodes := placeholder(opdef.Attrs{"dtype": tensor.Float32, "shape": tensor.MakePartial(dims...)})
+	nodes = append(nodes, withAttrs(node("sum", "AddN"), opdef.Attrs{"N": int64(100_000), "T": tensor.Float32}))
+	nodes[1].Inputs = slices.Repeat([]string{"a"}, 100_000)
+	ops := testOps(t)
+	ops["AddN"].Shape = func(*opdef.ShapeContext) error { return status.InvalidArgumentf("no") }
+	g, err := graph.Import(&graph.Def{Nodes: nodes}, ops, graph.ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := graph.InferShapes(g); err == nil || len(err.Error()) > 2<<20 {
+		t.Errorf("the text of the error has %d bytes", len(fmt.Sprint(err)))
+	}
+	d := graph.NodeDef{Name: "n", Op: "AddN", Inputs: slices.Repeat([]string{strings.Repeat("x", 1<<20)}, 100)}
+	if n := len(d.Summary()); n > 4<<20 {
+		t.Errorf("a summary has %d bytes", n)
+	}
+}
+
+// Operations of functions in the old form are found in constant time.
+func TestManyOldFunctions(t *testing.T) {
+	defs := make([]graph.FunctionDef, 30_000)
+	for i := range defs {
+		defs[i] = oldFunction()
+		defs[i].Signature.Name = fmt.Sprint("F", i)
+	}
+	began := time.Now()
+	if _, err := graph.Import(&graph.Def{Library: defs}, testOps(t), graph.ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %v", took)
 	}
 }

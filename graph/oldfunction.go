@@ -16,9 +16,13 @@ func (l *Library) renewed(functions []FunctionDef, ops opdef.Lookup) ([]Function
 		return functions, nil
 	}
 	out := slices.Clone(functions)
+	byName := make(map[string]*opdef.Op, len(functions))
+	for i := range slices.Backward(functions) { // the first of a name counts
+		byName[functions[i].Signature.Name] = &functions[i].Signature
+	}
 	lookup := func(name string) (*opdef.Op, bool) {
-		if i := slices.IndexFunc(functions, func(f FunctionDef) bool { return f.Signature.Name == name }); i >= 0 {
-			return &functions[i].Signature, true
+		if sig := byName[name]; sig != nil {
+			return sig, true
 		}
 		if f, ok := l.Lookup(name); ok {
 			return &f.Def.Signature, true

@@ -196,13 +196,20 @@ func (in *inference) valueAsShape(i int) tensor.PartialShape {
 	return *in.asShapes[i]
 }
 
+// maxDescribed is the number of inputs that an error names. The text of a shape is much longer than
+// the name of an input, and a million inputs may have the same shape.
+const maxDescribed = 1000
+
 // describe returns, in TensorFlow's format, the arguments of the shape function: the node, the
 // shapes of its inputs, and the values that it asked for.
 func (in *inference) describe() string {
-	shapes := make([]string, len(in.inputs))
-	var values, asShapes []string
+	var shapes, values, asShapes []string
 	for i, shape := range in.inputs {
-		shapes[i] = shape.String()
+		if i == maxDescribed {
+			shapes = append(shapes, "...")
+			break
+		}
+		shapes = append(shapes, shape.String())
 		switch {
 		case in.asShapes != nil && in.asShapes[i] != nil && in.asShapes[i].RankKnown():
 			asShapes = append(asShapes, fmt.Sprintf("input[%d] = %v", i, in.asShapes[i]))

@@ -19,7 +19,22 @@ func (d *NodeDef) Summary() string {
 		}
 		attrs += `_device="` + d.Device + `"`
 	}
-	return "{{node " + d.Name + "}} = " + d.Op + "[" + attrs + "](" + strings.Join(d.Inputs, ", ") + ")"
+	return "{{node " + d.Name + "}} = " + d.Op + "[" + attrs + "](" + joinInputs(d.Inputs) + ")"
+}
+
+// maxInputText is the size of the text of inputs, in bytes, after which a summary omits the rest. A
+// node may have a million inputs from one node with a long name.
+const maxInputText = 1 << 20
+
+func joinInputs(inputs []string) string {
+	size := 0
+	for i, input := range inputs {
+		if size > maxInputText {
+			return strings.Join(inputs[:i], ", ") + ", ..."
+		}
+		size += len(input)
+	}
+	return strings.Join(inputs, ", ")
 }
 
 // Summary returns the summaries of all nodes, one per line.
