@@ -40,7 +40,7 @@ func (p *placer) checkEnds() error {
 			continue
 		}
 		if g.candidates = p.findCandidates(g, root); len(g.candidates) == 0 {
-			return attach(cannotAssign(e.name, p.incompatible(e.name, "", g, root)), e.name)
+			return attach(cannotAssign(e.name(), p.incompatible(e.name(), "", g, root)), e.name())
 		}
 	}
 	return nil

@@ -152,7 +152,7 @@ func (p *placer) joinEdge(src, dst member) error {
 	conflict := func(what string, a, b device.Spec) error {
 		return status.InvalidArgumentf("Cannot place the graph because a reference or resource edge connects colocation groups with "+
 			"incompatible %s devices: %v vs %v. The edge src node is name='%s' (op='%s'), and the dst node is name='%s' (op='%s').",
-			what, a, b, src.name, src.op, dst.name, dst.op)
+			what, a, b, src.name(), src.op, dst.name(), dst.op)
 	}
 	if !s.assigned.IsCompatible(d.assigned) {
 		return conflict("assigned", s.assigned, d.assigned)
@@ -162,12 +162,12 @@ func (p *placer) joinEdge(src, dst member) error {
 	}
 	if !s.requested.IsCompatible(d.requested) {
 		p.logf("Ignoring device specification %v for node '%s' because the input edge from '%s' is a reference connection and "+
-			"already has a device field set to %v", d.requested, dst.name, src.name, s.requested)
+			"already has a device field set to %v", d.requested, dst.name(), src.name(), s.requested)
 		d.requested = s.requested.With(d.assigned).With(d.resource)
 	}
 	if err := p.join(src, dst); err != nil {
 		return attach(status.InvalidArgumentf("Nodes were connected by a reference or resource connection (requiring them to be on the "+
-			"same device), but the two nodes were assigned two different devices: %s", err.Error()), dst.name)
+			"same device), but the two nodes were assigned two different devices: %s", err.Error()), dst.name())
 	}
 	return nil
 }

@@ -29,16 +29,25 @@ func describeNode(n *graph.Node) string {
 		n.Name, n.ID+firstID, n.Device, n.Assigned, n.Summary())
 }
 
+// maxDescriptions is the number of groups that are described in full. A description reads all nodes,
+// and soft placement ignores a request, or warns, for each of a million groups.
+const maxDescriptions = 100
+
 // describeGroup lists the members of a group with their requests and their supported device types.
 func (p *placer) describeGroup(root int) string {
-	var ops, types []string
+	if p.descriptions++; p.descriptions > maxDescriptions {
+		return ""
+	}
+	var types []string
 	var members strings.Builder
+	seen := map[string]bool{} // names of operations
 	for n := range p.g.Nodes() {
 		if p.root(n.ID) != root {
 			continue
 		}
-		if !slices.Contains(ops, n.Op.Name) {
-			ops, types = append(ops, n.Op.Name), append(types, n.Op.Name+": "+typeNames(p.supportedTypes(n), " ")+" ")
+		if !seen[n.Op.Name] {
+			seen[n.Op.Name] = true
+			types = append(types, n.Op.Name+": "+typeNames(p.supportedTypes(n), " ")+" ")
 		}
 		fmt.Fprintf(&members, "\n  %s (%s) %s", n.Name, n.Op.Name, n.Device)
 		if n.Assigned != "" {

@@ -45,11 +45,21 @@ func (p *placer) groupOf(n *graph.Node) *group { return &p.groups[p.root(n.ID)] 
 
 // member is a node in a group, or one end of a call whose body is inspected.
 type member struct {
-	id       int // of the node; IDs of ends follow those of all nodes
-	name, op string
+	id       int         // of the node; IDs of ends follow those of all nodes
+	src, dst *graph.Node // the node, or the nodes of the edge of an end; one of them may be nil
+	op       string
 }
 
-func memberOf(n *graph.Node) member { return member{n.ID, n.Name, n.Op.Name} }
+func memberOf(n *graph.Node) member { return member{id: n.ID, dst: n, op: n.Op.Name} }
+
+// name returns the name of the member for errors. The names of ends are not stored: a call with a
+// long name may have a million ends.
+func (m member) name() string {
+	if m.src == nil {
+		return m.dst.Name
+	}
+	return m.src.Name + "_" + m.dst.Name
+}
 
 // join merges the groups of two members. If it fails, nothing is changed.
 func (p *placer) join(x, y member) error {
@@ -63,12 +73,12 @@ func (p *placer) join(x, y member) error {
 	a, b := &p.groups[into], &p.groups[from]
 	merged := *a
 	if err := merged.merge(b, p.o.Soft); err != nil {
-		return status.InvalidArgumentf("Cannot colocate nodes {{colocation_node %s}} and {{colocation_node %s}}: %s", x.name, y.name, err.Error())
+		return status.InvalidArgumentf("Cannot colocate nodes {{colocation_node %s}} and {{colocation_node %s}}: %s", x.name(), y.name(), err.Error())
 	}
 	if merged.types = intersect(a.types, b.types); len(merged.types) == 0 {
 		return status.InvalidArgumentf("Cannot colocate nodes {{colocation_node %s}} and {{colocation_node %s}} because no device type "+
 			"supports both of those nodes and the other nodes colocated with them.%s%s",
-			x.name, y.name, p.describeGroup(p.root(x.id)), p.describeGroup(p.root(y.id)))
+			x.name(), y.name(), p.describeGroup(p.root(x.id)), p.describeGroup(p.root(y.id)))
 	}
 	if a.rank == b.rank {
 		merged.rank++

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -17,7 +18,34 @@ import (
 type bodies struct {
 	seen  map[string]*bodyGroups // by function and attributes
 	stack []call                 // calls that lead to the current graph
+	// functions that were inspected, and how many times in addition, with other attributes
+	first    map[string]bool
+	variants int
 }
+
+// maxVariants bounds the bodies of functions that are inspected with further attributes. A function
+// that calls another one twice, with different attributes that contain its own, doubles the number
+// of bodies.
+const maxVariants = 10_000
+
+// count adds a body. It returns an error if there are too many, or no memory for it.
+func (b *bodies) count(fn string, f *graph.Function) error {
+	if b.first[fn] {
+		b.variants++
+	}
+	b.first[fn] = true
+	if b.variants > maxVariants {
+		return status.ResourceExhaustedf("Functions are called with more than %d combinations of attributes, "+
+			"with function {{function_node %s}}.", maxVariants, fn)
+	}
+	if !membudget.Take(int64(len(f.Def.Nodes)+1) * nodeMemory) {
+		return status.ResourceExhaustedf("There is not enough memory to place function {{function_node %s}} (--memory-limit).", fn)
+	}
+	return nil
+}
+
+// nodeMemory is about the memory of a node of a body while it is inspected, in bytes.
+const nodeMemory = 1 << 10
 
 type call struct {
 	caller   string // function that contains the call; "" for the graph itself
@@ -50,21 +78,17 @@ type ends struct {
 // addEnds adds the ends of a call.
 func (p *placer) addEnds(n *graph.Node) {
 	for i := range n.NumInputs() {
-		name := n.Name
-		if src := n.Input(i).Node; src != nil {
-			name = src.Name + "_" + name
-		}
-		p.ends.in[n] = append(p.ends.in[n], p.addEnd(name))
+		p.ends.in[n] = append(p.ends.in[n], p.addEnd(n.Input(i).Node, n))
 	}
 	for _, e := range n.OutEdges() {
 		if !e.IsControl() {
-			p.ends.out[e] = p.addEnd(n.Name + "_" + e.Dst.Name)
+			p.ends.out[e] = p.addEnd(n, e.Dst)
 		}
 	}
 }
 
-func (p *placer) addEnd(name string) member {
-	e := member{id: len(p.groups), name: name, op: "Identity"}
+func (p *placer) addEnd(src, dst *graph.Node) member {
+	e := member{id: len(p.groups), src: src, dst: dst, op: "Identity"}
 	p.groups = append(p.groups, newGroup(e.id, p.allTypes()))
 	p.ends.all = append(p.ends.all, e)
 	return e
@@ -165,6 +189,11 @@ func (p *placer) inspect(n *graph.Node) (*bodyGroups, error) {
 	key := fn.Key()
 	if found, ok := p.bodies.seen[key]; ok {
 		return found, nil
+	}
+	if f, ok := p.g.Library.Lookup(fn.Name); ok {
+		if err := p.bodies.count(fn.Name, f); err != nil {
+			return nil, err
+		}
 	}
 	body, err := p.g.Library.InstantiateBody(fn, p.g.Ops())
 	if err != nil {

@@ -51,7 +51,7 @@ func Place(g *graph.Graph, o Options) error {
 	if err != nil {
 		return err
 	}
-	p := newPlacer(g, &o, devices, &bodies{seen: map[string]*bodyGroups{}})
+	p := newPlacer(g, &o, devices, &bodies{seen: map[string]*bodyGroups{}, first: map[string]bool{}})
 	if err := p.buildGroups(); err != nil {
 		return err
 	}
@@ -80,6 +80,8 @@ type placer struct {
 	used   map[string]int
 	ends   ends
 	bodies *bodies
+
+	descriptions int // number of groups that were described for errors and warnings
 }
 
 func newPlacer(g *graph.Graph, o *Options, devices *deviceSet, b *bodies) *placer {
