@@ -19,6 +19,9 @@ type conditional struct {
 	split func(name, device string, attrs opdef.Attrs, value graph.Output) *graph.Node
 }
 
+// maxEdges bounds the edges to and from the branches of a conditional that is lowered.
+const maxEdges = 1 << 20
+
 // branch is one of the functions of a conditional.
 type branch struct {
 	name string
@@ -45,7 +48,8 @@ func (l *lowerer) lowerIf(n *graph.Node) {
 
 func (l *lowerer) lowerCase(n *graph.Node) {
 	fns := n.Attrs.Funcs("branches")
-	if !l.known(fns...) {
+	// Each branch takes all inputs and returns all outputs.
+	if !l.known(fns...) || len(fns)*(n.NumInputs()+len(n.OutTypes)) > maxEdges {
 		return
 	}
 	s := l.detach(n)

@@ -78,6 +78,8 @@ type inliner struct {
 	entry  *graph.Node   // runs before the body; nil if the body needs no delay
 	// whether each node of the body, by ID, is in a loop, on a branch, or after one
 	downstream []bool
+	devices    map[string]string // of copies, by the requested device of the node
+	frames     map[string]string // new names of frames, by the old ones
 }
 
 // addInputs adds a node per argument, and the entry node that delays the body: until the control
@@ -155,15 +157,29 @@ func (in *inliner) deviceOf(n *graph.Node) string {
 	if in.single || n.Device == "" {
 		return in.device
 	}
-	own, err := device.Parse(n.Device)
-	if err != nil {
-		return n.Device // place reports the error
+	if device, ok := in.devices[n.Device]; ok {
+		return device
 	}
-	caller, err := device.Parse(in.device)
-	if err != nil {
-		return n.Device
+	if in.devices == nil {
+		in.devices = map[string]string{}
 	}
-	return caller.With(own).String()
+	device := combined(in.device, n.Device)
+	in.takeText(len(device))
+	in.devices[n.Device] = device
+	return device
+}
+
+// combined returns the device of a node of a body that requests own, for a call on caller.
+func combined(caller, own string) string {
+	spec, err := device.Parse(own)
+	if err != nil {
+		return own // place reports the error
+	}
+	around, err := device.Parse(caller)
+	if err != nil {
+		return own
+	}
+	return around.With(spec).String()
 }
 
 // attrsOf returns the attributes of a copy.
@@ -175,12 +191,26 @@ func (in *inliner) attrsOf(n *graph.Node) opdef.Attrs {
 	}
 	attrs := n.Attrs.Clone()
 	if inFrame {
-		attrs["frame_name"] = in.name + "/" + frame
+		attrs["frame_name"] = in.frame(frame)
 	}
 	if grouped {
 		attrs["_class"] = in.translate(class)
 	}
 	return attrs
+}
+
+// frame returns the name of the copy of a frame. The nodes of a frame share it.
+func (in *inliner) frame(name string) string {
+	if copied, ok := in.frames[name]; ok {
+		return copied
+	}
+	if in.frames == nil {
+		in.frames = map[string]string{}
+	}
+	in.takeText(len(in.name) + len(name))
+	copied := in.name + "/" + name
+	in.frames[name] = copied
+	return copied
 }
 
 // translate returns colocation groups with the new names of nodes of the body.
@@ -189,13 +219,17 @@ func (in *inliner) translate(class []string) []string {
 	for i, c := range out {
 		name, ok := strings.CutPrefix(c, "loc:@")
 		n := in.body.Graph.Node(name)
-		switch {
-		case !ok || n == nil:
-		case n.Op.Name == "_Arg":
-			out[i] = "loc:@" + in.copies[n.ID].Name
-		default:
-			out[i] = "loc:@" + in.name + "/" + name
+		if !ok || n == nil {
+			continue
 		}
+		prefix := in.name + "/"
+		if n.Op.Name == "_Arg" {
+			prefix, name = "", in.copies[n.ID].Name
+		}
+		if in.takeText(len(prefix) + len(name)); in.err != nil {
+			break
+		}
+		out[i] = "loc:@" + prefix + name
 	}
 	return out
 }
@@ -252,10 +286,14 @@ func (in *inliner) finish() {
 // omits nodes on a branch, which may be dead, and nodes in a loop, which are in another frame: a
 // node outside could not wait for them.
 func (in *inliner) effects() []*graph.Node {
+	controls := make(map[*graph.Node]bool, len(in.body.Controls))
+	for _, n := range in.body.Controls {
+		controls[n] = true
+	}
 	var out []*graph.Node
 	for n := range in.body.Graph.Nodes() {
 		stateful := n.Op.Stateful && n.Op.Name != "_Arg" && n.Op.Name != "_Retval" && !in.downstream[n.ID]
-		if stateful || slices.Contains(in.body.Controls, n) {
+		if stateful || controls[n] {
 			out = append(out, in.copies[n.ID])
 		}
 	}

@@ -38,6 +38,10 @@ const maxNested = 256
 // nameShare is how many bytes of names the added nodes may have on average.
 const nameShare = 512
 
+// maxInputBytes bounds the names of the sources of added edges. The definition of a node, in which
+// it is sent to its task, has a copy of the name for each edge.
+const maxInputBytes = 1 << 30
+
 // nodeMemory is about the memory of an added node and its edges in bytes, without its name.
 const nodeMemory = 1 << 10
 
@@ -101,16 +105,17 @@ type lowerer struct {
 	o   Options
 	err error
 
-	given     int // node IDs of the original graph are below this
-	added     int
-	nameBytes int                     // of the names of added nodes
-	read      int                     // number of nodes of instantiated bodies
-	names     map[string]int          // last suffix per taken name
-	origins   map[*graph.Node]*origin // of nodes that were copied from bodies
-	uncertain map[*graph.Node]bool    // calls that may never run, or run several times in a step
-	loose     map[*graph.Node]bool    // calls whose results need not wait for their effects
-	followers []*graph.Node
-	from      *origin // origin of the current node
+	given      int // node IDs of the original graph are below this
+	added      int
+	nameBytes  int                     // of the names of added nodes
+	inputBytes int                     // of the names of the sources of added edges
+	read       int                     // number of nodes of instantiated bodies
+	names      map[string]int          // last suffix per taken name
+	origins    map[*graph.Node]*origin // of nodes that were copied from bodies
+	uncertain  map[*graph.Node]bool    // calls that may never run, or run several times in a step
+	loose      map[*graph.Node]bool    // calls whose results need not wait for their effects
+	followers  []*graph.Node
+	from       *origin // origin of the current node
 }
 
 // origin is a function that was inlined, and the origin of its call.
@@ -221,7 +226,7 @@ func (l *lowerer) add(name, op, device string, attrs opdef.Attrs, in ...graph.Ou
 	l.nameBytes += len(name)
 	// a follower has its name and one in its colocation
 	if !membudget.Take(nodeMemory + 2*int64(len(name))) {
-		l.err = status.ResourceExhaustedf("There is not enough memory to inline functions (--memory-limit).")
+		l.err = errNoMemory
 		return nil
 	}
 	var n *graph.Node
@@ -238,9 +243,26 @@ func (l *lowerer) add(name, op, device string, attrs opdef.Attrs, in ...graph.Ou
 	return n
 }
 
+// takeText asks for the memory of n bytes of text in an attribute or a device.
+func (l *lowerer) takeText(n int) {
+	if l.nameBytes += n; l.err == nil && !membudget.Take(int64(n)) {
+		l.err = errNoMemory
+	}
+}
+
+var errNoMemory = status.ResourceExhaustedf("There is not enough memory to inline functions (--memory-limit).")
+
 func (l *lowerer) connect(src graph.Output, dst *graph.Node, in int) {
 	if l.err == nil && src.Node != nil {
 		l.err = l.g.Connect(src, dst, in)
+		l.countInput(src.Node)
+	}
+}
+
+// countInput adds the name of the source of an edge to those that definitions will have.
+func (l *lowerer) countInput(src *graph.Node) {
+	if l.inputBytes += len(src.Name); l.inputBytes > maxInputBytes && l.err == nil {
+		l.err = status.ResourceExhaustedf("The names of the inputs of inlined nodes have more than %d bytes.", maxInputBytes)
 	}
 }
 
@@ -248,6 +270,7 @@ func (l *lowerer) connect(src graph.Output, dst *graph.Node, in int) {
 func (l *lowerer) order(src, dst *graph.Node) {
 	if l.err == nil && src != nil && dst != nil {
 		l.g.ConnectControl(src, dst)
+		l.countInput(src)
 	}
 }
 
