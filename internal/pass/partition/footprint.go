@@ -1,6 +1,10 @@
 package partition
 
-import "github.com/weft-ml/weft/graph"
+import (
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/status"
+)
 
 // nodeFootprint is the memory of a node or function in a graph and its partitions in bytes.
 const nodeFootprint = 2800
@@ -19,4 +23,14 @@ func Footprint(g *graph.Graph) int64 {
 		}
 	}
 	return FootprintOf(nodes)
+}
+
+// takeNode asks for the memory of a node that a split adds for a node of the graph. Each such node
+// has the name of that one, which may be long, in its own name and, if it transfers a tensor, in an
+// attribute.
+func takeNode(name string) error {
+	if !membudget.Take(nodeFootprint + 2*int64(len(name))) {
+		return status.ResourceExhaustedf("There is not enough memory to split the graph (--memory-limit).")
+	}
+	return nil
 }

@@ -203,6 +203,9 @@ func (l *loopAdder) start(frame *loopframe.Frame, dst *graph.Node) (graph.Output
 		}
 		return merge.Out(0), nil
 	}
+	if err := takeNode(dst.Name); err != nil {
+		return graph.Output{}, err
+	}
 	n, err := l.g.Add(l.o.NewName(dst.Name), "Const", opdef.Attrs{"dtype": tensor.Float32, "value": emptyTensor})
 	if err != nil {
 		return graph.Output{}, err
@@ -220,6 +223,9 @@ type builder struct {
 
 func (b *builder) add(op string, attrs opdef.Attrs, inputs ...graph.Output) graph.Output {
 	if b.err != nil {
+		return graph.Output{}
+	}
+	if b.err = takeNode(b.prefix); b.err != nil {
 		return graph.Output{}
 	}
 	n, err := b.g.Add(loopPrefix+b.o.NewName(b.prefix), op, attrs)

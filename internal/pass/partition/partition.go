@@ -145,8 +145,7 @@ func (s *splitter) connect(n *graph.Node) error {
 			part.ConnectControl(recv, dst)
 		}
 	}
-	c.finish()
-	return nil
+	return c.finish()
 }
 
 func openInputs(n *graph.Node) int {
@@ -211,16 +210,32 @@ func (c *consumer) receive(e graph.Edge) (*graph.Node, error) {
 // finish adds the edges that depend on all inputs of the node. A reference is read after all other
 // inputs have arrived, as it would be without the split. The edge from loop has been moved to the
 // receives. It also stays at the node if a further split will create more receives.
-func (c *consumer) finish() {
+func (c *consumer) finish() error {
+	others := c.others
+	if len(c.refs)*len(others) > maxRefEdges {
+		all, err := c.s.add(c.part, c.n.Name+"/inputs", "NoOp", c.n.Assigned, nil)
+		if err != nil {
+			return err
+		}
+		for _, src := range others {
+			c.part.ConnectControl(src, all)
+		}
+		others = []*graph.Node{all}
+	}
 	for _, recv := range c.refs {
-		for _, src := range c.others {
+		for _, src := range others {
 			c.part.ConnectControl(src, recv)
 		}
 	}
 	if c.driven && !c.waiting {
 		c.part.DisconnectControl(c.s.copies[c.loop.ID], c.dst)
 	}
+	return nil
 }
+
+// maxRefEdges bounds the edges from the other inputs of a node to the receives of its references. A
+// node with more of them gets a node between the two.
+const maxRefEdges = 1 << 12
 
 // loopPrefix starts the names of the nodes that drive the receives of loops.
 const loopPrefix = "_cloop"

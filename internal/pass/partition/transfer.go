@@ -107,6 +107,9 @@ func (s *splitter) addEmptyTensor(part *graph.Graph, src *graph.Node) (graph.Out
 
 // add adds a node under a new name.
 func (s *splitter) add(part *graph.Graph, prefix, op, device string, attrs opdef.Attrs) (*graph.Node, error) {
+	if err := takeNode(prefix); err != nil {
+		return nil, err
+	}
 	n, err := part.Add(s.o.NewName(prefix), op, attrs)
 	if err == nil {
 		n.Assigned = device
