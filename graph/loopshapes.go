@@ -68,6 +68,7 @@ func (s *Shapes) settleLoops(order []*Node) {
 			return
 		}
 		clear(s.values)
+		s.numbers = 0
 		for _, n := range order {
 			if n.IsMerge() && s.entersLoop(n) {
 				continue

@@ -14,8 +14,9 @@ import (
 // Values are computed when a shape function asks for them. Nodes for which [Shapes.Infer] was not
 // called have unknown shapes. A Shapes must not be used concurrently.
 type Shapes struct {
-	nodes  []nodeShapes        // by ID of the node
-	values map[Output]*numbers // computed values; nil for unknown ones
+	nodes   []nodeShapes        // by ID of the node
+	values  map[Output]*numbers // computed values; nil for unknown ones
+	numbers int                 // elements of values
 }
 
 type nodeShapes struct {

@@ -175,3 +175,30 @@ func TestManyLoopsSettle(t *testing.T) {
 		t.Errorf("shape is %v", got)
 	}
 }
+
+// The numbers that are known before a graph runs have a bound for all nodes together.
+func TestNumbersAreBounded(t *testing.T) {
+	const n = 8000
+	var text strings.Builder
+	text.WriteString("c = Const() value=int32[4096]{1...}\n")
+	for i := range n {
+		fmt.Fprintf(&text, "a%d = Add(c, c)\n", i)
+	}
+	g, err := graphtext.Parse(testOps(t), text.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes, err := graph.InferShapes(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := 0
+	for i := range n {
+		if shapes.ValueOf(g.Node(fmt.Sprint("a", i)).Out(0)) != nil {
+			known++
+		}
+	}
+	if known < 4000 || known > 4200 {
+		t.Errorf("%d values are known", known)
+	}
+}

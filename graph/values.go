@@ -11,8 +11,9 @@ import (
 
 // Limits of the evaluation of integers before the graph runs. They bound its time and memory.
 const (
-	maxNumbers   = 4096 // elements of a vector
-	maxEvalDepth = 200  // length of a chain of nodes
+	maxNumbers    = 4096    // elements of a vector
+	maxEvalDepth  = 200     // length of a chain of nodes
+	maxAllNumbers = 1 << 24 // elements of all vectors of a graph
 )
 
 // numbers are the elements of an integer scalar or vector. Unknown elements are unknownNumber.
@@ -118,7 +119,13 @@ func (e *evaluator) numbers(o Output) *numbers {
 		return nil
 	}
 	e.depth++
-	v := e.compute(o)
+	var v *numbers
+	if e.shapes.numbers <= maxAllNumbers {
+		v = e.compute(o)
+	}
+	if v != nil {
+		e.shapes.numbers += len(v.vals)
+	}
 	e.depth--
 	e.shapes.values[o] = v
 	return v
