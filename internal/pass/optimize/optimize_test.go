@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/test/graphtext"
@@ -335,5 +336,60 @@ func TestFollowedBranchesAreBounded(t *testing.T) {
 		if left, want := g.Node("dead") != nil, limit == 2*consumers; left != want {
 			t.Errorf("a limit of %d: the dead node is left: %v", limit, left)
 		}
+	}
+}
+
+// Each constant for an output of ShapeN waits for all inputs: not beyond a limit.
+func TestFoldedShapesAreBounded(t *testing.T) {
+	for n, folded := range map[int]bool{10: true, 2000: false} {
+		var text strings.Builder
+		for i := range n {
+			fmt.Fprintf(&text, "p%d = Placeholder() dtype=float\n", i)
+		}
+		g, err := graphtext.Parse(testOps(t), text.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := g.Add("s", "ShapeN", opdef.Attrs{"N": int64(n), "T": tensor.Float32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			if err := g.Connect(g.Node(fmt.Sprint("p", i)).Out(0), s, i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := g.Add("r", "Identity", opdef.Attrs{"T": tensor.Int32})
+		if err == nil {
+			err = g.Connect(s.Out(0), r, 0)
+		}
+		if err == nil {
+			err = foldShapes(g, &Options{Shape: func(graph.Output) tensor.PartialShape { return tensor.MakePartial(2) }})
+		}
+		if err != nil || (g.Node("s") == nil) != folded {
+			t.Errorf("%d inputs: folded: %v, %v", n, g.Node("s") == nil, err)
+		}
+	}
+}
+
+// A tensor whose memory many nodes share is hashed once.
+func TestSharedTensorIsHashedOnce(t *testing.T) {
+	value, err := tensor.FromSlice(tensor.Shape{16 << 20}, make([]float32, 16<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := graph.New(testOps(t))
+	for i := range 500 {
+		// The attribute keeps them apart.
+		if _, err := g.Add(fmt.Sprint("c", i), "Const", opdef.Attrs{"value": value, "dtype": tensor.Float32, "_i": int64(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	if err := mergeSubexpressions(g, nil); err != nil || g.NumNodes() != 500 {
+		t.Errorf("%d nodes, %v", g.NumNodes(), err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("took %v", took)
 	}
 }

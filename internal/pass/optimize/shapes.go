@@ -17,11 +17,13 @@ var shapeOps = map[string]func(n *graph.Node, shapes []tensor.PartialShape) ([]t
 
 // foldShapes replaces nodes that compute a known shape by constants. The node whose shape it is
 // becomes a control input of the constant, because it may be on a dead branch. The shape of a
-// reference is not folded: the step reports an error if the variable has no value.
+// reference is not folded: the step reports an error if the variable has no value. Each constant for
+// an output of ShapeN waits for all inputs. Nothing is folded beyond maxDeps such edges.
 func foldShapes(g *graph.Graph, o *Options) error {
 	if o.Shape == nil {
 		return nil
 	}
+	added := 0 // edges that replacements have in addition to those of the replaced nodes
 	for n := range g.Nodes() {
 		compute := shapeOps[n.Op.Name]
 		if compute == nil || len(n.OutEdges()) == 0 || !complete(n) || takesReference(n) {
@@ -34,6 +36,9 @@ func foldShapes(g *graph.Graph, o *Options) error {
 		values, ok := compute(n, shapes)
 		if !ok {
 			continue
+		}
+		if added += (len(values) - 1) * (n.NumInputs() + len(n.ControlInputs())); added > maxDeps {
+			return nil
 		}
 		if err := replaceShape(g, n, values); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"unsafe"
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/tensor"
@@ -22,13 +23,13 @@ func mergeSubexpressions(g *graph.Graph, _ *Options) error {
 	if err != nil {
 		return err
 	}
-	seen := map[uint64][]expression{}
+	seen, tensors := map[uint64][]expression{}, tensorHashes{}
 	for _, n := range order {
 		if !mergeable(n) {
 			continue
 		}
 		e := newExpression(n)
-		key := e.hash()
+		key := e.hash(tensors)
 		at := slices.IndexFunc(seen[key], e.equal)
 		if at < 0 {
 			if len(seen[key]) < maxCompared {
@@ -100,7 +101,7 @@ func newExpression(n *graph.Node) expression {
 
 // hash returns a value that is the same for equal expressions. Of the attributes it includes
 // tensors, so that large ones are rarely compared, and the kinds in which many nodes differ.
-func (e *expression) hash() uint64 {
+func (e *expression) hash(tensors tensorHashes) uint64 {
 	h := fnv.New64a()
 	var word [8]byte
 	number := func(v int) {
@@ -120,7 +121,7 @@ func (e *expression) hash() uint64 {
 		switch v := e.node.Attrs[name].(type) {
 		case tensor.Tensor:
 			number(int(v.DType()))
-			h.Write(v.Bytes())
+			number(int(tensors.of(v.Bytes())))
 		case string:
 			number(len(v))
 			h.Write([]byte(v))
@@ -135,6 +136,27 @@ func (e *expression) hash() uint64 {
 		}
 	}
 	return h.Sum64()
+}
+
+// tensorHashes holds the hashes of the elements of tensors. After functions were inlined, thousands of
+// nodes share the memory of a large tensor.
+type tensorHashes map[tensorMemory]uint64
+
+type tensorMemory struct {
+	start *byte
+	size  int
+}
+
+func (t tensorHashes) of(b []byte) uint64 {
+	at := tensorMemory{unsafe.SliceData(b), len(b)}
+	sum, ok := t[at]
+	if !ok {
+		h := fnv.New64a()
+		h.Write(b)
+		sum = h.Sum64()
+		t[at] = sum
+	}
+	return sum
 }
 
 func (e *expression) equal(f expression) bool {
