@@ -3,11 +3,13 @@ package master
 import (
 	"context"
 	"math"
+	"time"
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/opkit/ophistory"
 	"github.com/weft-ml/weft/internal/pass/optimize"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/mono"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -19,7 +21,8 @@ func (s *session) optimizeOptions(g *graph.Graph) optimize.Options {
 	if err != nil { // the step reports it, if it runs such a node
 		s.master.Log.Debug("shapes of a graph contradict each other", "session", s.handle, "error", err)
 	}
-	options := optimize.Options{Eval: s.master.eval, Shape: shapes.Of}
+	f := &folder{master: s.master, ctx: s.ctx, left: maxFoldTime}
+	options := optimize.Options{Eval: f.eval, Shape: shapes.Of}
 	o := s.config.GetGraphOptions().GetOptimizerOptions()
 	if o.GetOptLevel() == pb.OptimizerOptions_L0 {
 		if !o.GetDoConstantFolding() {
@@ -42,8 +45,34 @@ func (s *session) optimizeOptions(g *graph.Graph) optimize.Options {
 	return options
 }
 
+// maxFoldTime bounds the time for the constants of one graph. What is not computed by then stays in
+// the graph: the step computes it, until its deadline. A small output may take hours, as the
+// singular values of a large matrix, and a graph may have a million such nodes.
+const maxFoldTime = 10 * time.Second
+
+// folder computes nodes whose inputs are constants, as long as the session exists and there is time.
+type folder struct {
+	master *Master
+	ctx    context.Context // of the session
+	left   time.Duration
+}
+
+func (f *folder) eval(n *graph.Node, inputs []tensor.Tensor) ([]tensor.Tensor, error) {
+	if f.left <= 0 {
+		return nil, status.DeadlineExceededf("the constants of the graph take too long")
+	}
+	ctx, cancel := context.WithTimeout(f.ctx, f.left)
+	defer cancel()
+	began := mono.Nanos()
+	defer func() { f.left -= time.Duration(mono.Nanos() - began) }()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return f.master.eval(ctx, n, inputs)
+}
+
 // eval computes a node whose inputs are constants.
-func (m *Master) eval(n *graph.Node, inputs []tensor.Tensor) (outputs []tensor.Tensor, err error) {
+func (m *Master) eval(ctx context.Context, n *graph.Node, inputs []tensor.Tensor) (outputs []tensor.Tensor, err error) {
 	device := &kernel.Device{Name: "/device:CPU:0", Type: kernel.CPU, Resources: kernel.NewResources("")}
 	impl := m.Kernels.Find(n.Op.Name, device.Type, n.Attrs)
 	if impl == nil {
@@ -69,17 +98,17 @@ func (m *Master) eval(n *graph.Node, inputs []tensor.Tensor) (outputs []tensor.T
 	if _, waits := k.(kernel.Async); waits {
 		return nil, status.Unimplementedf("%s is asynchronous", n.Op.Name)
 	}
-	return compute(k, n, device, inputs)
+	return compute(ctx, k, n, device, inputs)
 }
 
-func compute(k kernel.Kernel, n *graph.Node, d *kernel.Device, inputs []tensor.Tensor) ([]tensor.Tensor, error) {
+func compute(stepCtx context.Context, k kernel.Kernel, n *graph.Node, d *kernel.Device, inputs []tensor.Tensor) ([]tensor.Tensor, error) {
 	ins, outs := make([]kernel.Value, len(inputs)), make([]kernel.Value, len(n.OutTypes))
 	for i := range inputs {
 		ins[i].Tensor = inputs[i].Retain()
 	}
 	ctx := &kernel.Context{
 		Device: d, Node: n.Name,
-		Step: &kernel.Step{Context: context.Background(), Resources: kernel.NewResources("")},
+		Step: &kernel.Step{Context: stepCtx, Resources: kernel.NewResources("")},
 	}
 	ctx.Bind(ins, outs, n.OutTypes)
 	err := k.Compute(ctx)
