@@ -1,8 +1,6 @@
 package master
 
 import (
-	"slices"
-
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/status"
@@ -14,14 +12,18 @@ func connect(g *graph.Graph, connections []*pb.TensorConnection, feeds []string)
 	if len(connections) == 0 {
 		return g, nil
 	}
-	fed := slices.Clone(feeds)
+	fed := make(map[string]bool, len(feeds)+len(connections))
+	for _, name := range feeds {
+		fed[name] = true
+	}
 	for _, c := range connections {
-		if slices.Contains(fed, c.GetToTensor()) {
+		if fed[c.GetToTensor()] {
 			return nil, status.InvalidArgumentf("Endpoint \"%s\" fed more than once.", c.GetToTensor())
 		}
-		fed = append(fed, c.GetToTensor())
+		fed[c.GetToTensor()] = true
 	}
 	g = g.Copy()
+	consumers := outputEdges{}
 	for _, c := range connections {
 		from, err := connectionSource(g, c)
 		if err != nil {
@@ -31,16 +33,40 @@ func connect(g *graph.Graph, connections []*pb.TensorConnection, feeds []string)
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range slices.Clone(to.Node.OutEdges()) {
-			if e.SrcOut != to.Index {
-				continue
-			}
+		for _, e := range consumers.of(to) {
 			if err := g.Connect(from, e.Dst, e.DstIn); err != nil {
 				return nil, err
 			}
+			consumers.add(from, e)
 		}
 	}
 	return g, nil
+}
+
+// outputEdges holds the edges to the consumers of outputs, of nodes that connections name. A node may
+// have a million outputs, each of which is replaced.
+type outputEdges map[*graph.Node]map[int][]graph.Edge
+
+// of returns the edges of an output, which are to be moved.
+func (o outputEdges) of(out graph.Output) []graph.Edge {
+	byIndex := o[out.Node]
+	if byIndex == nil {
+		byIndex = map[int][]graph.Edge{}
+		for _, e := range out.Node.OutEdges() {
+			byIndex[e.SrcOut] = append(byIndex[e.SrcOut], e)
+		}
+		o[out.Node] = byIndex
+	}
+	edges := byIndex[out.Index]
+	delete(byIndex, out.Index)
+	return edges
+}
+
+// add records that an edge was moved to another output.
+func (o outputEdges) add(to graph.Output, e graph.Edge) {
+	if byIndex := o[to.Node]; byIndex != nil {
+		byIndex[to.Index] = append(byIndex[to.Index], graph.Edge{Src: to.Node, SrcOut: to.Index, Dst: e.Dst, DstIn: e.DstIn})
+	}
 }
 
 func connectionSource(g *graph.Graph, c *pb.TensorConnection) (graph.Output, error) {
