@@ -33,6 +33,7 @@ func (g *Graph) FunctionDef(name string) (FunctionDef, error) {
 	slices.SortFunc(args, byIndex)
 	slices.SortFunc(rets, byIndex)
 	names := map[*Node]string{} // of the arguments
+	inputs := functionInputs{args: names, last: map[*Node][]int{}}
 	for i, n := range args {
 		if n.Attrs.Int("index") != i {
 			return def, status.InvalidArgumentf("the arguments of function %s are not numbered without gaps", name)
@@ -52,7 +53,7 @@ func (g *Graph) FunctionDef(name string) (FunctionDef, error) {
 		d := n.Def()
 		d.Inputs = nil
 		for i := range n.NumInputs() {
-			in, err := functionInput(n.Input(i), names)
+			in, err := inputs.of(n.Input(i))
 			if err != nil {
 				return def, status.AtNode(err, n.Name)
 			}
@@ -76,7 +77,7 @@ func (g *Graph) FunctionDef(name string) (FunctionDef, error) {
 		}
 		out := fmt.Sprintf("ret_%d", i)
 		def.Signature.Outputs = append(def.Signature.Outputs, opdef.Arg{Name: out, DType: n.InTypes[0].Base()})
-		in, err := functionInput(n.Input(0), names)
+		in, err := inputs.of(n.Input(0))
 		if err != nil {
 			return def, err
 		}
@@ -85,26 +86,53 @@ func (g *Graph) FunctionDef(name string) (FunctionDef, error) {
 	return def, nil
 }
 
-// functionInput returns an output of a node in the form of function bodies: "arg", or
+// functionInputs returns outputs of nodes in the form of function bodies: "arg", or
 // "node:out_arg:index".
-func functionInput(o Output, args map[*Node]string) (string, error) {
+type functionInputs struct {
+	args map[*Node]string // names of the arguments
+	// last output of each output argument of the nodes with many
+	last map[*Node][]int
+}
+
+func (f *functionInputs) of(o Output) (string, error) {
 	if o.Node == nil {
 		return "", status.InvalidArgumentf("an input is not connected")
 	}
-	if name := args[o.Node]; name != "" {
+	if name := f.args[o.Node]; name != "" {
 		return name, nil
 	}
-	first := 0
-	for i := range o.Node.Op.Outputs {
-		arg := &o.Node.Op.Outputs[i]
-		types, err := arg.Types(o.Node.Attrs)
-		if err != nil {
+	last, ok := f.last[o.Node]
+	if !ok {
+		var err error
+		if last, err = lastOutputs(o.Node); err != nil {
 			return "", err
 		}
-		if o.Index < first+len(types) {
-			return fmt.Sprintf("%s:%s:%d", o.Node.Name, arg.Name, o.Index-first), nil
+		if len(o.Node.OutTypes) > narrow {
+			f.last[o.Node] = last
 		}
-		first += len(types)
 	}
-	return "", status.Internalf("node %s has no output %d", o.Node.Name, o.Index)
+	i, _ := slices.BinarySearch(last, o.Index) // an argument without outputs has the last one of that before it
+	if i == len(last) {
+		return "", status.Internalf("node %s has no output %d", o.Node.Name, o.Index)
+	}
+	first := 0
+	if i > 0 {
+		first = last[i-1] + 1
+	}
+	return fmt.Sprintf("%s:%s:%d", o.Node.Name, o.Node.Op.Outputs[i].Name, o.Index-first), nil
+}
+
+// lastOutputs returns the index of the last output of each output argument of a node.
+func lastOutputs(n *Node) ([]int, error) {
+	last := make([]int, len(n.Op.Outputs))
+	end := 0
+	for i := range n.Op.Outputs {
+		types, err := n.Op.Outputs[i].Types(n.Attrs)
+		if err != nil {
+			return nil, err
+		}
+		end += len(types)
+		last[i] = end - 1
+	}
+	return last, nil
 }

@@ -151,3 +151,34 @@ func TestManyOldFunctions(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 }
+
+// The definition of a function is made in a time in proportion to the inputs of its nodes.
+func TestFunctionDefOfManyOutputs(t *testing.T) {
+	const n = 20_000
+	f := fn("F", nil, nil, map[string]string{}, constant("c"))
+	for i := range n {
+		name := fmt.Sprint("y", i)
+		f.Signature.Outputs = append(f.Signature.Outputs, opdef.Arg{Name: name, DType: tensor.Float32})
+		f.Ret[name] = "c:output:0"
+	}
+	sum := withAttrs(node("sum", "AddN"), opdef.Attrs{"N": int64(n), "T": tensor.Float32})
+	for i := range n {
+		sum.Inputs = append(sum.Inputs, fmt.Sprint("call:", i))
+	}
+	g, err := graph.Import(&graph.Def{Nodes: []graph.NodeDef{node("call", "F"), sum}, Library: []graph.FunctionDef{f}}, testOps(t),
+		graph.ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	def, err := g.FunctionDef("G")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := def.Nodes[1].Inputs; got[0] != "call:y0:0" || got[n-1] != fmt.Sprintf("call:y%d:0", n-1) {
+		t.Errorf("the inputs are %s to %s", got[0], got[n-1])
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("took %v", took)
+	}
+}

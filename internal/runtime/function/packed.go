@@ -54,6 +54,7 @@ func unpack(body *graph.Body, packed map[int][]string, newName func(prefix strin
 func choose(body *graph.Body, uses []use, packed map[int][]string) ([]PackedArg, error) {
 	var chosen []PackedArg
 	var nodes []*graph.Node
+	position := map[PackedArg]int{} // in chosen
 	for _, u := range uses {
 		if u.by.Assigned != "" {
 			u.node.Assigned = u.by.Assigned
@@ -62,7 +63,7 @@ func choose(body *graph.Body, uses []use, packed map[int][]string) ([]PackedArg,
 		if c.Component < 0 {
 			return nil, status.InvalidArgumentf("Failed to find component of packed argument %s on device %s", body.Args[u.arg].Name, u.node.Assigned)
 		}
-		if k := slices.Index(chosen, c); k >= 0 {
+		if k, ok := position[c]; ok {
 			for _, e := range slices.Clone(u.node.OutEdges()) {
 				if err := body.Graph.Connect(nodes[k].Out(0), e.Dst, e.DstIn); err != nil {
 					return nil, err
@@ -72,29 +73,50 @@ func choose(body *graph.Body, uses []use, packed map[int][]string) ([]PackedArg,
 			continue
 		}
 		u.node.SetAttr("index", int64(len(body.Args)+len(chosen)))
+		position[c] = len(chosen)
 		chosen, nodes = append(chosen, c), append(nodes, u.node)
 	}
 	return chosen, nil
 }
 
-// origin returns the node whose device a result has: the one that produces it, or the first one
-// before it that requests a device if only identities without a device are between them. TensorFlow
-// returns results from there too, and tells clients so.
-func origin(ret *graph.Node) *graph.Node {
-	n := ret.Input(0).Node
-	for n.Device == "" && n.Op.Name == "Identity" && len(n.Attrs.Strings("_class")) == 0 {
-		n = n.Input(0).Node
+// origins returns the nodes whose devices the results have. That is the node that produces a result,
+// or the first one before it that requests a device if only identities without a device are between
+// them. TensorFlow returns results from there too, and tells clients so.
+//
+// Each identity is read once: all results may come from one long row of them.
+func origins(rets []*graph.Node) []*graph.Node {
+	ends := map[*graph.Node]*graph.Node{} // of rows of identities, by each node of the row
+	out := make([]*graph.Node, len(rets))
+	for i, ret := range rets {
+		source := ret.Input(0).Node
+		var row []*graph.Node
+		n := source
+		for n.Device == "" && n.Op.Name == "Identity" && len(n.Attrs.Strings("_class")) == 0 {
+			if end := ends[n]; end != nil {
+				n = end
+				break
+			}
+			row = append(row, n)
+			n = n.Input(0).Node
+		}
+		for _, r := range row {
+			ends[r] = n
+		}
+		if out[i] = n; n.Device == "" && n.Op.Name != "_Arg" {
+			out[i] = source
+		}
 	}
-	if n.Device == "" && n.Op.Name != "_Arg" {
-		return ret.Input(0).Node
-	}
-	return n
+	return out
 }
 
-// follow assigns a result, and the identities before it, to the device of its origin.
-func follow(ret, origin *graph.Node) {
-	ret.Assigned = origin.Assigned
-	for n := ret.Input(0).Node; n != origin; n = n.Input(0).Node {
-		n.Assigned = origin.Assigned
+// follow assigns results, and the identities before them, to the devices of their origins.
+func follow(rets, origins []*graph.Node) {
+	done := map[*graph.Node]bool{}
+	for i, ret := range rets {
+		ret.Assigned = origins[i].Assigned
+		for n := ret.Input(0).Node; n != origins[i] && !done[n]; n = n.Input(0).Node {
+			done[n] = true
+			n.Assigned = origins[i].Assigned
+		}
 	}
 }

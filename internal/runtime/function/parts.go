@@ -84,10 +84,7 @@ func (r *Runtime) Split(fn opdef.Func, at map[int]string, packed map[int][]strin
 
 // placeParts places the nodes of a body.
 func (r *Runtime) placeParts(body *graph.Body, out *Parts, at map[int]string, packed map[int][]string) error {
-	origins := make([]*graph.Node, len(body.Rets))
-	for i, n := range body.Rets {
-		origins[i] = origin(n)
-	}
+	origins := origins(body.Rets)
 	for n := range body.Graph.Nodes() {
 		if n.Device == "" && n.Op.Name != "_Retval" {
 			n.Device = r.device.Name
@@ -107,9 +104,7 @@ func (r *Runtime) placeParts(body *graph.Body, out *Parts, at map[int]string, pa
 	if err != nil {
 		return err
 	}
-	for i, n := range body.Rets {
-		follow(n, origins[i])
-	}
+	follow(body.Rets, origins)
 	out.Packed, err = choose(body, uses, packed)
 	return err
 }
