@@ -393,3 +393,35 @@ func TestSharedTensorIsHashedOnce(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 }
+
+// A step may feed each output of a node with many. The time grows with their number.
+func TestManyFeedsOfOneNode(t *testing.T) {
+	const n = 20_000
+	def := &graph.Def{Nodes: []graph.NodeDef{
+		{Name: "p", Op: "Placeholder", Attrs: opdef.Attrs{"dtype": tensor.Float32}},
+		{Name: "s", Op: "Split", Inputs: []string{"p"}, Attrs: opdef.Attrs{"num": int64(n), "T": tensor.Float32}},
+		{Name: "a", Op: "IdentityN", Attrs: opdef.Attrs{"T": slices.Repeat([]tensor.DType{tensor.Float32}, n)}},
+	}}
+	e := Endpoints{Targets: []string{"a"}}
+	for i := range n {
+		name := fmt.Sprintf("s:%d", i)
+		def.Nodes[2].Inputs, e.Feeds = append(def.Nodes[2].Inputs, name), append(e.Feeds, name)
+	}
+	g, err := graph.Import(def, testOps(t), graph.ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	pruned, err := Prune(g, e, Session{Device: "/job:a/replica:0/task:0/device:CPU:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, in := range pruned.Graph.Node("a").Inputs() {
+		if in.Node != pruned.Feeds[i] {
+			t.Fatalf("input %d comes from %v", i, in)
+		}
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("took %v", took)
+	}
+}

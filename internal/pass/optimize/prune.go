@@ -32,7 +32,10 @@ type Pruned struct {
 // input from the node that b creates for it. Control successors of a fed placeholder wait for that
 // node as well. References are fed and fetched as values.
 func Prune(g *graph.Graph, e Endpoints, b Boundary) (*Pruned, error) {
-	p := &pruner{g: g, fed: map[graph.Output]int{}, needed: make([]bool, g.NumIDs()), used: make([]bool, len(e.Feeds))}
+	p := &pruner{
+		g: g, fed: map[graph.Output]int{}, needed: make([]bool, g.NumIDs()), used: make([]bool, len(e.Feeds)),
+		edges: map[*graph.Node]map[int][]graph.Edge{},
+	}
 	if err := p.resolve(e); err != nil {
 		return nil, err
 	}
@@ -56,6 +59,8 @@ type pruner struct {
 	fed    map[graph.Output]int // position of the first feed of an output
 	needed []bool               // by node ID
 	used   []bool               // by position of the feed
+	// edges of the nodes of feeds, by the index of the output
+	edges map[*graph.Node]map[int][]graph.Edge
 }
 
 // resolve finds the endpoints in the graph.
@@ -221,24 +226,42 @@ func (p *pruner) addFeeds(out *Pruned, names []string, b Boundary) error {
 // redirect connects the consumers of an output in the copy to the node that feeds it.
 func (p *pruner) redirect(g *graph.Graph, fed graph.Output, feed *graph.Node) error {
 	_, placeholder := p.placeholderFeed(fed.Node)
-	for _, e := range fed.Node.OutEdges() {
+	for _, e := range p.edgesOf(fed) {
+		if !p.needed[e.Dst.ID] {
+			continue
+		}
+		if err := g.Connect(feed.Out(0), g.Node(e.Dst.Name), e.DstIn); err != nil {
+			return err
+		}
+	}
+	if !placeholder {
+		return nil
+	}
+	for _, e := range p.edgesOf(graph.Output{Node: fed.Node, Index: graph.Control}) {
 		if !p.needed[e.Dst.ID] {
 			continue
 		}
 		dst := g.Node(e.Dst.Name)
-		switch {
-		case e.SrcOut == fed.Index:
-			if err := g.Connect(feed.Out(0), dst, e.DstIn); err != nil {
-				return err
-			}
-		case e.IsControl() && placeholder:
-			if src := g.Node(fed.Node.Name); src != nil {
-				g.DisconnectControl(src, dst)
-			}
-			g.ConnectControl(feed, dst)
+		if src := g.Node(fed.Node.Name); src != nil {
+			g.DisconnectControl(src, dst)
 		}
+		g.ConnectControl(feed, dst)
 	}
 	return nil
+}
+
+// edgesOf returns the edges of an output of the whole graph, or its control edges. The edges of a
+// node are sorted once: a step may feed each of a million outputs.
+func (p *pruner) edgesOf(out graph.Output) []graph.Edge {
+	byIndex := p.edges[out.Node]
+	if byIndex == nil {
+		byIndex = map[int][]graph.Edge{}
+		for _, e := range out.Node.OutEdges() {
+			byIndex[e.SrcOut] = append(byIndex[e.SrcOut], e)
+		}
+		p.edges[out.Node] = byIndex
+	}
+	return byIndex[out.Index]
 }
 
 // addFetches adds the nodes of the fetches.
