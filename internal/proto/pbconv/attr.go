@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -157,6 +158,10 @@ func withoutSymbols(p *pb.AttrValue) *pb.AttrValue {
 func AttrToProto(v any) (*pb.AttrValue, error) {
 	switch v := v.(type) {
 	case string:
+		// nodes share the text of a default, or of an attribute of the function that they were in
+		if len(v) >= minText && !membudget.Take(int64(len(v))) {
+			return nil, errNoMemory
+		}
 		return &pb.AttrValue{Value: &pb.AttrValue_S{S: []byte(v)}}, nil
 	case int64:
 		return &pb.AttrValue{Value: &pb.AttrValue_I{I: v}}, nil
@@ -187,6 +192,9 @@ func listToProto(v any) (p *pb.AttrValue_ListValue, err error) {
 	switch v := v.(type) {
 	case opdef.AnyList:
 	case []string:
+		if err := takeTexts(v); err != nil {
+			return nil, err
+		}
 		p.S, err = each(v, func(s string) ([]byte, error) { return []byte(s), nil })
 	case []int64:
 		p.I = v
