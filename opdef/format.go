@@ -121,6 +121,9 @@ func FormatAttr(v any) string {
 
 // formatString quotes a string. Of a string of 80 bytes or more it keeps 10 at each end.
 func formatString(s string) string {
+	if len(s) > 80 { // each byte is escaped by itself, to four bytes at most
+		s = s[:40] + s[len(s)-40:]
+	}
 	s = tensor.Escape(s, false)
 	if len(s) >= 80 {
 		s = s[:10] + "..." + s[len(s)-10:]

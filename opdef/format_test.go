@@ -1,6 +1,7 @@
 package opdef
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -87,3 +88,19 @@ func TestMergeAndRank(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// A long string is shortened before it is escaped.
+func TestFormatLongString(t *testing.T) {
+	const size = 16 << 20
+	long := "\x00abc" + strings.Repeat("\xff", size) + "d\n"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := FormatAttr(long)
+	runtime.ReadMemStats(&after)
+	if want := `"\000abc\37...377\377d\n"`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > size {
+		t.Errorf("%d bytes were allocated", n)
+	}
+}
