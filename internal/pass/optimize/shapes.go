@@ -17,8 +17,8 @@ var shapeOps = map[string]func(n *graph.Node, shapes []tensor.PartialShape) ([]t
 
 // foldShapes replaces nodes that compute a known shape by constants. The node whose shape it is
 // becomes a control input of the constant, because it may be on a dead branch. The shape of a
-// reference is not folded: the step reports an error if the variable has no value. Each constant for
-// an output of ShapeN waits for all inputs. Nothing is folded beyond maxDeps such edges.
+// reference is not folded: the step reports an error if the variable has no value. Each constant
+// for an output of ShapeN waits for all inputs. Nothing is folded beyond maxDeps such edges.
 func foldShapes(g *graph.Graph, o *Options) error {
 	if o.Shape == nil {
 		return nil

@@ -138,8 +138,8 @@ func (e *expression) hash(tensors tensorHashes) uint64 {
 	return h.Sum64()
 }
 
-// tensorHashes holds the hashes of the elements of tensors. After functions were inlined, thousands of
-// nodes share the memory of a large tensor.
+// tensorHashes holds the hashes of the elements of tensors. After functions were inlined, thousands
+// of nodes share the memory of a large tensor.
 type tensorHashes map[tensorMemory]uint64
 
 type tensorMemory struct {

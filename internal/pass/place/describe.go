@@ -29,8 +29,8 @@ func describeNode(n *graph.Node) string {
 		n.Name, n.ID+firstID, n.Device, n.Assigned, n.Summary())
 }
 
-// maxDescriptions is the number of groups that are described in full. A description reads all nodes,
-// and soft placement ignores a request, or warns, for each of a million groups.
+// maxDescriptions is the number of groups that are described in full. A description reads all
+// nodes, and soft placement ignores a request, or warns, for each of a million groups.
 const maxDescriptions = 100
 
 // describeGroup lists the members of a group with their requests and their supported device types.

@@ -33,8 +33,8 @@ func marshal(m proto.Message, copies int) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true, UseCachedSize: true}.Marshal(m)
 }
 
-// minText is the size of a text, in bytes, from which its memory is asked for. Smaller ones are part
-// of the memory of a node.
+// minText is the size of a text, in bytes, from which its memory is asked for. Smaller ones are
+// part of the memory of a node.
 const minText = 256
 
 // takeTexts asks for the memory of copies of strings.

@@ -43,8 +43,8 @@ func connect(g *graph.Graph, connections []*pb.TensorConnection, feeds []string)
 	return g, nil
 }
 
-// outputEdges holds the edges to the consumers of outputs, of nodes that connections name. A node may
-// have a million outputs, each of which is replaced.
+// outputEdges holds the edges to the consumers of outputs, of nodes that connections name. A node
+// may have a million outputs, each of which is replaced.
 type outputEdges map[*graph.Node]map[int][]graph.Edge
 
 // of returns the edges of an output, which are to be moved.

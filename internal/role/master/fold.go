@@ -50,7 +50,8 @@ func (s *session) optimizeOptions(g *graph.Graph) optimize.Options {
 // singular values of a large matrix, and a graph may have a million such nodes.
 const maxFoldTime = 10 * time.Second
 
-// folder computes nodes whose inputs are constants, as long as the session exists and there is time.
+// folder computes nodes whose inputs are constants, as long as the session exists and there is
+// time.
 type folder struct {
 	master *Master
 	ctx    context.Context // of the session

@@ -79,9 +79,9 @@ func choose(body *graph.Body, uses []use, packed map[int][]string) ([]PackedArg,
 	return chosen, nil
 }
 
-// origins returns the nodes whose devices the results have. That is the node that produces a result,
-// or the first one before it that requests a device if only identities without a device are between
-// them. TensorFlow returns results from there too, and tells clients so.
+// origins returns the nodes whose devices the results have. That is the node that produces a
+// result, or the first one before it that requests a device if only identities without a device are
+// between them. TensorFlow returns results from there too, and tells clients so.
 //
 // Each identity is read once: all results may come from one long row of them.
 func origins(rets []*graph.Node) []*graph.Node {
