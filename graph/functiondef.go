@@ -111,7 +111,8 @@ func (f *functionInputs) of(o Output) (string, error) {
 			f.last[o.Node] = last
 		}
 	}
-	i, _ := slices.BinarySearch(last, o.Index) // an argument without outputs has the last one of that before it
+	// an argument without outputs has the last one of that before it
+	i, _ := slices.BinarySearch(last, o.Index)
 	if i == len(last) {
 		return "", status.Internalf("node %s has no output %d", o.Node.Name, o.Index)
 	}

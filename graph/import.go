@@ -129,7 +129,8 @@ func (x *extension) makeNodes(defs []NodeDef) error {
 // the signature of a function that a client defines, gives a node any number of inputs, outputs and
 // attributes in a few bytes.
 func (x *extension) checkSize(n *Node, d *NodeDef) error {
-	if len(n.InTypes) > len(d.Inputs)+narrow { // connect would find it after all nodes have been made
+	// connect would find it after all nodes have been made
+	if len(n.InTypes) > len(d.Inputs)+narrow {
 		return tooFewInputs(n, countData(d.Inputs))
 	}
 	if added := len(n.Attrs) - len(d.Attrs); added > narrow && !membudget.Take(int64(added)*attrMemory) {

@@ -44,7 +44,7 @@ func connect(g *graph.Graph, connections []*pb.TensorConnection, feeds []string)
 }
 
 // outputEdges holds the edges to the consumers of outputs, of nodes that connections name. A node
-// may have a million outputs, each of which is replaced.
+// may have a million outputs, and connections may replace each of them.
 type outputEdges map[*graph.Node]map[int][]graph.Edge
 
 // of returns the edges of an output, which are to be moved.
