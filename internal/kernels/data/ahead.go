@@ -1,6 +1,11 @@
 package data
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/status"
+)
 
 // errSkipped is the result of a call whose element is not part of the dataset.
 var errSkipped = errors.New("element skipped")
@@ -54,6 +59,23 @@ func ready(e element, err error) *result {
 	p := newResult()
 	p.set(e, err)
 	return p
+}
+
+const (
+	// resultMemory is about the memory of a result and of its place in a buffer, in bytes.
+	resultMemory = 300
+	// componentMemory is about the memory of a small component, in bytes. Larger ones ask for theirs.
+	componentMemory = 100
+)
+
+// buffered is ready for a buffer that is filled ahead of requests, whose size a client chooses. If
+// there is no memory for the element, the result is an error.
+func buffered(e element, err error) *result {
+	if err == nil && !membudget.Take(resultMemory+componentMemory*int64(len(e))) {
+		e.release()
+		e, err = nil, status.ResourceExhaustedf("There is not enough memory for elements ahead of requests (--memory-limit).")
+	}
+	return ready(e, err)
 }
 
 // archiveResults waits for all results and saves or loads their elements. It does not save errors

@@ -204,18 +204,18 @@ func (it *aheadInterleave) open(l *aheadLane) {
 // readLane fills the buffer of a lane.
 func (it *aheadInterleave) readLane(r *run, l *aheadLane) {
 	for more := true; more; {
-		e, err := it.read(r, l)
+		p := buffered(it.read(r, l))
 		it.mu.Lock()
-		if !errors.Is(err, errEnd) {
-			//sizedmake:ok elements that are held
-			l.results = append(l.results, ready(e, err))
+		if !errors.Is(p.err, errEnd) {
+			//sizedmake:ok elements that are held, which have asked
+			l.results = append(l.results, p)
 		}
-		more = err == nil && len(l.results) < it.d.parallel.buffer && r.lifetime.Err() == nil
+		more = p.err == nil && len(l.results) < it.d.parallel.buffer && r.lifetime.Err() == nil
 		if !more {
 			l.busy = false
 			it.workers--
 		}
-		if errors.Is(err, errEnd) || l.at == nil {
+		if errors.Is(p.err, errEnd) || l.at == nil {
 			l.ended, l.at = true, nil
 			if !it.ordered {
 				it.free(l)

@@ -103,13 +103,13 @@ func (it *prefetchIterator) fill(r *run) {
 func (it *prefetchIterator) work(r *run, filled chan struct{}) {
 	defer close(filled)
 	for {
-		e, err := nextGuarded(it.input, r)
+		p := buffered(nextGuarded(it.input, r))
 		it.mu.Lock()
-		//sizedmake:ok elements that are held
-		it.buffer = append(it.buffer, ready(e, err))
+		//sizedmake:ok elements that are held, which have asked
+		it.buffer = append(it.buffer, p)
 		close(it.more)
 		it.more = make(chan struct{})
-		stop := err != nil || int64(len(it.buffer)) >= it.d.size || r.lifetime.Err() != nil
+		stop := p.err != nil || int64(len(it.buffer)) >= it.d.size || r.lifetime.Err() != nil
 		if stop {
 			it.filled = nil
 		}
@@ -125,7 +125,12 @@ func (it *prefetchIterator) state(a *archive) {
 	filled := it.filled
 	it.mu.Unlock()
 	if filled != nil {
-		<-filled // the goroutine has ended, so this one has the input to itself
+		select {
+		case <-filled: // the goroutine has ended, so this one has the input to itself
+		case <-a.run.ctx.Context().Done():
+			a.fail(a.run.cancelled())
+			return
+		}
 	}
 	it.mu.Lock()
 	defer it.mu.Unlock()
