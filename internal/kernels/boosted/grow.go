@@ -1,6 +1,7 @@
 package boosted
 
 import (
+	"context"
 	"maps"
 	"math"
 	"slices"
@@ -136,10 +137,19 @@ func (a *arguments) feature(ctx *kernel.Context, f int, rate float32) ([]split, 
 		return nil, status.InvalidArgumentf("the splits of feature %d have %d nodes, %d gains, %d thresholds and contributions of shape %v and %v",
 			f, n, len(gains), len(buckets), ctx.Input(a.left+f).Shape(), ctx.Input(a.right+f).Shape())
 	}
+	weights := membudget.Make[float32](2 * n * a.logits)
+	scaled := func(v []float32) []float32 {
+		out := weights[:a.logits:a.logits]
+		weights = weights[a.logits:]
+		for i, x := range v[:a.logits] {
+			out[i] = rate * x
+		}
+		return out
+	}
 	for i := range all {
 		all[i] = split{
 			node: nodes[i], gain: gains[i], bucket: buckets[i], kind: defaultLeft,
-			left: scaled(left.row(i)[:a.logits], rate), right: scaled(right.row(i)[:a.logits], rate),
+			left: scaled(left.row(i)), right: scaled(right.row(i)),
 		}
 	}
 	if err := a.details(ctx, f, all); err != nil {
@@ -188,20 +198,12 @@ func (a *arguments) numbers(ctx *kernel.Context, f int, all []split) error {
 		return nil
 	}
 	if a.groups != 1 || len(ids) != a.features {
-		return status.InvalidArgumentf("feature_ids must have an element for each of %d features, or for each split, got %v", a.features, ids)
+		return status.InvalidArgumentf("feature_ids must have an element for each of %d features, or for each split, got %d", a.features, len(ids))
 	}
 	for i := range all {
 		all[i].feature = ids[f]
 	}
 	return nil
-}
-
-func scaled(v []float32, by float32) []float32 {
-	out := membudget.Make[float32](len(v))
-	for i, x := range v {
-		out[i] = by * x
-	}
-	return out
 }
 
 // update adds a layer.
@@ -225,11 +227,11 @@ func update(ctx *kernel.Context, a *arguments, mode int32) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.stamp++
-	return e.grow(best, a.logits, depth, mode)
+	return e.grow(ctx.Context(), best, a.logits, depth, mode)
 }
 
 // grow adds splits to the last tree. The caller holds the lock.
-func (e *ensemble) grow(best map[int32]split, logits int, depth, mode int32) error {
+func (e *ensemble) grow(ctx context.Context, best map[int32]split, logits int, depth, mode int32) error {
 	e.growing.known = true
 	e.growing.layers++
 	n := len(e.trees)
@@ -241,6 +243,7 @@ func (e *ensemble) grow(best map[int32]split, logits int, depth, mode int32) err
 	}
 	t := e.trees[len(e.trees)-1]
 	start := int32(len(t.nodes))
+	membudget.MustTake(int64(len(best)) * int64(8*logits)) // the logits of new leaves
 	for _, node := range slices.Sorted(maps.Keys(best)) {
 		if s := best[node]; mode != prePruning || s.gain >= 0 {
 			if err := t.split(s); err != nil {
@@ -255,10 +258,12 @@ func (e *ensemble) grow(best map[int32]split, logits int, depth, mode int32) err
 	t.layers++
 	if t.layers >= depth {
 		start, end = 0, 1 // the next tree begins with its root
-		t.finalized = true
 		if mode == postPruning {
-			t.prune(logits)
+			if err := t.prune(ctx, logits); err != nil {
+				return err
+			}
 		}
+		t.finalized = true
 		e.addTree(leafOf(membudget.Make[float32](logits)))
 	}
 	e.growing.layerStart, e.growing.layerEnd = start, end

@@ -325,6 +325,9 @@ func (p *prediction) path(example int) (string, error) {
 			before += logit
 		}
 	}
+	// the text is kept for each example; the tags and lengths take little
+	const framing = 32
+	membudget.MustTake(int64(len(used)) + 4*int64(len(logits)) + framing)
 	if len(used) > 0 {
 		m.message(1, used)
 	}

@@ -3,6 +3,7 @@ package boosted
 import (
 	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -113,6 +114,7 @@ func createQuantiles(ctx *kernel.Context, elements int64) error {
 		return status.InvalidArgumentf("Num_streams input cannot be a negative integer")
 	}
 	q := &quantiles{epsilon: epsilon, elements: elements, streams: membudget.Make[*stream](n), boundaries: membudget.Make[[]float32](n)}
+	membudget.MustTake(n * int64(unsafe.Sizeof(stream{})))
 	q.reset()
 	return create(ctx, q)
 }
@@ -246,6 +248,7 @@ func flushBoundaries(ctx *kernel.Context, exact bool) error {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	var meter membudget.Meter
 	for i, stream := range q.streams {
 		s := stream.finish()
 		if exact && len(s) == 0 {
@@ -256,6 +259,7 @@ func flushBoundaries(ctx *kernel.Context, exact bool) error {
 		} else {
 			q.boundaries[i] = s.boundaries(n)
 		}
+		meter.MustTake(4 * len(q.boundaries[i]))
 	}
 	q.reset()
 	return nil

@@ -88,7 +88,7 @@ func sparseSplits(ctx *kernel.Context) error {
 	case err != nil:
 		return err
 	case len(shape) != 4 || shape[3] < 2:
-		return status.InvalidArgumentf("stats_summary_shape must have four elements, the last of them the number of gradients and hessians, got %v", shape)
+		return status.InvalidArgumentf("stats_summary_shape must have four elements, the last of them the number of gradients and hessians, got %d elements", len(shape))
 	case indices.cols != 4 || indices.rows != len(values):
 		return status.InvalidArgumentf("stats_summary_indices must have the shape [%d, 4], got %v", len(values), ctx.Input(1).Shape())
 	}

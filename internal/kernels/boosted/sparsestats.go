@@ -65,7 +65,7 @@ func (s *stats) sparseFeature(ctx *kernel.Context, b *batch) (f sparseFeature, e
 	case err != nil:
 		return f, err
 	case len(shape) != 2 || shape[1] < 0:
-		return f, status.InvalidArgumentf("feature_shape must have two elements, got %v", shape)
+		return f, status.InvalidArgumentf("feature_shape must have two sizes, got %d elements", len(shape))
 	case len(f.values) != f.indices.rows:
 		return f, status.InvalidArgumentf("Number of elements in feature_values must match number of sparse entries in feature_indices. Got %d and %d",
 			len(f.values), f.indices.rows)
@@ -112,9 +112,10 @@ func (s *stats) aggregateSparse(ctx *kernel.Context) error {
 		membudget.MustTake(int64(f.dimensions) * int64(placeMemory+4*width))
 	}
 	next := 0 // the first given value that has not been used
+	done := 0 // dimensions
 	for i, node := range b.nodes {
 		for d := range int32(f.dimensions) {
-			if d%checkEvery == checkEvery-1 && ctx.Context().Err() != nil {
+			if done++; done%checkEvery == 0 && ctx.Context().Err() != nil {
 				return ctx.Context().Err()
 			}
 			bucket := int32(s.buckets)

@@ -2,6 +2,7 @@ package boosted
 
 import (
 	"math"
+	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -11,8 +12,17 @@ import (
 
 // The numbers of fields are those of TensorFlow's boosted_trees.proto.
 
-// message is a serialized message that is being written. Zeros are left out.
+// message is a serialized message that is being written. Zeros are left out. The parts of a message
+// whose number a client chooses ask for their memory.
 type message []byte
+
+// grow makes room for n bytes, and for the tag and the length before them.
+func (m *message) grow(n int) {
+	const header = 16
+	if n += header; n > cap(*m)-len(*m) {
+		*m = append(membudget.MakeCap[byte](max(2*cap(*m), len(*m)+n)), *m...)
+	}
+}
 
 func (m *message) int(field protowire.Number, v int64) {
 	if v != 0 {
@@ -36,6 +46,7 @@ func (m *message) floats(field protowire.Number, values []float32) {
 	if len(values) == 0 {
 		return
 	}
+	m.grow(4 * len(values))
 	*m = protowire.AppendVarint(protowire.AppendTag(*m, field, protowire.BytesType), uint64(4*len(values)))
 	for _, v := range values {
 		*m = protowire.AppendFixed32(*m, math.Float32bits(v))
@@ -43,6 +54,7 @@ func (m *message) floats(field protowire.Number, values []float32) {
 }
 
 func (m *message) message(field protowire.Number, inner message) {
+	m.grow(len(inner))
 	*m = protowire.AppendBytes(protowire.AppendTag(*m, field, protowire.BytesType), inner)
 }
 
@@ -79,6 +91,7 @@ func (e *ensemble) serialize() string {
 		meta.int(4, int64(g.layerEnd))
 		m.message(4, meta)
 	}
+	membudget.MustTake(int64(len(m)))
 	return string(m)
 }
 
@@ -183,9 +196,14 @@ func (e *ensemble) parse(serialized string) error {
 	var read ensemble
 	var weights []float32
 	metas := 0
+	// a copy, the logits, and what they grow from
+	const copies = 3
+	membudget.MustTake(copies * int64(len(serialized)))
+	var meter membudget.Meter
 	err := fields([]byte(serialized), func(f *field) error {
 		switch f.number {
 		case 1:
+			meter.MustTake(int(unsafe.Sizeof(tree{})))
 			t := &tree{}
 			read.trees = membudget.Append(read.trees, t)
 			return fields(f.bytes, func(f *field) error {
