@@ -23,6 +23,7 @@ type span struct {
 
 func (a axis) spans() []span {
 	out := membudget.Make[span](a.out)
+	membudget.MustTake(4 * (int64(a.in) + 2*int64(a.out))) // weights; two pixels may be covered in part
 	for i := range out {
 		lo, hi := float32(i)*a.scale, float32(i+1)*a.scale
 		start, end := int(floor(lo)), int(ceil(hi))

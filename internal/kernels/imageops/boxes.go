@@ -118,6 +118,9 @@ func drawBoxes[T tensor.Elem](of func(float32) T) kernel.Func {
 		copy(z, tensor.Values[T](images))
 		size, n := images.Dim(1)*images.Dim(2)*depth, boxes.Dim(1)
 		for i := range images.Dim(0) * n {
+			if err := ctx.Context().Err(); err != nil {
+				return err // an outline may be as long as the image
+			}
 			c := canvas{height: images.Dim(1), width: images.Dim(2)}
 			image, color := z[i/n*size:][:size], colors[i%n%len(colors)]
 			c.outline(b[i*4:i*4+4], func(y, x int) {

@@ -130,6 +130,9 @@ func addCrops[T float32 | float64](c *crops, sums []T, grads []float32, nearest 
 // each calls f for every pixel of a crop that lies inside its image. f receives the position in the
 // image and the gradients of the pixel.
 func (c *crops) each(grads []float32, f func(box, y, x int, atY, atX float32, grads []float32)) {
+	if len(grads) == 0 {
+		return // there is any number of pixels without channels
+	}
 	depth := int(c.image[3])
 	for box := range c.count() {
 		for y := range c.height {

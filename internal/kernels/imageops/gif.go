@@ -11,9 +11,17 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// gifPixels returns the number of pixels in all frames of a GIF file, and in its largest frame,
-// from the headers of its blocks.
-func gifPixels(data string) (all, largest int) {
+// gifSize is the size of a GIF file in pixels.
+type gifSize struct{ frames, all, largest int }
+
+// gifMemory is about the memory of a frame apart from its pixels, in bytes: a palette of its own.
+const gifMemory = 5500
+
+// gifPixels returns the number of frames of a GIF file, and the pixels of all of them and of the
+// largest one, from the headers of its blocks. It finds every frame that package gif finds, so it
+// reads extensions as that package does: a text or an application begins with a block of a size
+// that the file does not choose, or that may be 0.
+func gifPixels(data string) (size gifSize) {
 	const header = 13
 	table := func(flags byte) int {
 		if flags&0x80 == 0 {
@@ -22,7 +30,7 @@ func gifPixels(data string) (all, largest int) {
 		return 3 << (flags&7 + 1)
 	}
 	if len(data) < header {
-		return 0, 0
+		return size
 	}
 	at := header + table(data[10])
 	skip := func() {
@@ -35,19 +43,25 @@ func gifPixels(data string) (all, largest int) {
 		switch data[at] {
 		case 0x21: // extension
 			at += 2
+			switch label := data[at-1]; {
+			case label == 0x01: // text
+				at += 13
+			case label == 0xff && at < len(data): // application
+				at += 1 + int(data[at])
+			}
 		case 0x2c: // image
 			if at+10 > len(data) {
-				return all, largest
+				return size
 			}
 			n := (int(data[at+5]) | int(data[at+6])<<8) * (int(data[at+7]) | int(data[at+8])<<8)
-			all, largest = all+n, max(largest, n)
+			size = gifSize{size.frames + 1, size.all + n, max(size.largest, n)}
 			at += 10 + table(data[at+9]) + 1
 		default:
-			return all, largest
+			return size
 		}
 		skip()
 	}
-	return all, largest
+	return size
 }
 
 func (d *decoder) decodeGIF(ctx *kernel.Context, data string) error {
@@ -65,9 +79,11 @@ func (d *decoder) decodeGIF(ctx *kernel.Context, data string) error {
 	}
 	// LZW expands one code of 12 bits to at most 4096 pixels.
 	const expansion = 4096
-	if all, largest := gifPixels(data); all*3 >= maxPixels || largest > len(data)*expansion {
+	size := gifPixels(data)
+	if size.all*3 >= maxPixels || size.largest > len(data)*expansion {
 		return invalid("failed to slurp gif file: Image is defective, decoding aborted")
 	}
+	membudget.MustTake(int64(size.all + gifMemory*size.frames))
 	g, err := gif.DecodeAll(strings.NewReader(data))
 	if err != nil {
 		return invalid("failed to slurp gif file: " + strings.TrimPrefix(err.Error(), "gif: "))

@@ -130,6 +130,9 @@ type detection struct {
 
 // detect returns the selected boxes of an image in descending order of score. It fails if ctx ends.
 func (c *combined) detect(ctx context.Context, boxes, scores []float32) ([]detection, error) {
+	if c.n == 0 {
+		return nil, nil // scores without boxes have any number of classes
+	}
 	var found []detection
 	for class := range c.classes {
 		at := func(i int) []float32 { return boxes[(i*c.variants+min(class, c.variants-1))*4:][:4] }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -19,6 +20,7 @@ type pngHeader struct {
 	depth           uint8 // bits per sample
 	color           uint8 // flags: 1 palette, 2 color, 4 alpha
 	hasTransparency bool  // has a tRNS chunk: transparent colors
+	interlaced      bool
 }
 
 // parsePNG reads the chunks that precede the pixels.
@@ -36,7 +38,7 @@ func parsePNG(data string) (h pngHeader, ok bool) {
 				return h, false
 			}
 			h.width, h.height = binary.BigEndian.Uint32([]byte(body[:4])), binary.BigEndian.Uint32([]byte(body[4:8]))
-			h.depth, h.color = body[8], body[9]
+			h.depth, h.color, h.interlaced = body[8], body[9], body[12] != 0
 		case "tRNS":
 			h.hasTransparency = true
 		case "IDAT":
@@ -64,6 +66,23 @@ func (h *pngHeader) channels() int {
 	return 3
 }
 
+// memory returns the number of bytes that package png takes: an image with the precision of the
+// file, another one for the passes of an interlaced image, and two rows.
+func (h *pngHeader) memory() int64 {
+	per := int64(4)
+	switch {
+	case h.depth == 16:
+		per = 8
+	case h.color == 3 || h.color == 0 && !h.hasTransparency:
+		per = 1
+	}
+	images := int64(1)
+	if h.interlaced {
+		images = 2
+	}
+	return (images*int64(h.height) + 2) * int64(h.width) * per
+}
+
 func (d *decoder) decodePNG(ctx *kernel.Context, data string) error {
 	h, ok := parsePNG(data)
 	if ok {
@@ -89,6 +108,7 @@ func (d *decoder) decodePNG(ctx *kernel.Context, data string) error {
 	if width*height/8 > int64(len(data))*expansion {
 		return status.InvalidArgumentf("Invalid PNG data, size %d", len(data))
 	}
+	membudget.MustTake(h.memory())
 	img, err := png.Decode(strings.NewReader(data))
 	if err != nil {
 		return status.InvalidArgumentf("Invalid PNG data, size %d", len(data))

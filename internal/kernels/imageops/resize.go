@@ -167,8 +167,8 @@ func resize(prepare func(r *resizing) func(y int, in, out []float32), onDevice f
 				return err
 			}
 			out, err := ctx.Allocate(0, r.outShape())
-			if err != nil {
-				return err
+			if err != nil || out.NumElements() == 0 {
+				return err // images may have any size if there are none
 			}
 			if d := device.Of(out); d != nil && onDevice != nil {
 				return onDevice(r, d, out, ctx.Input(0))
@@ -199,8 +199,8 @@ func resizeGradient(f gradientFuncs) kernel.New {
 				return err
 			}
 			out, err := ctx.Allocate(0, r.inShape())
-			if err != nil {
-				return err
+			if err != nil || out.NumElements() == 0 {
+				return err // as in resize
 			}
 			if d := device.Of(out); d != nil && f.onDevice != nil {
 				return f.onDevice(r, d, out, ctx.Input(0))

@@ -77,6 +77,7 @@ func (k samplingKernel) sample(in, out int, scale, translate float32, antialias 
 		width = max(inverse, 1)
 	}
 	spans := membudget.Make[span](out)
+	var meter membudget.Meter
 	for x := range spans {
 		at := (float32(x)+0.5)*inverse - inverse*translate
 		if at < 0 || at > float32(in) || at != at {
@@ -84,6 +85,7 @@ func (k samplingKernel) sample(in, out int, scale, translate float32, antialias 
 		}
 		lo := min(max(int(ceil(at-k.radius*width-0.5)), 0), in-1)
 		hi := min(max(int(floor(at+k.radius*width-0.5)), 0), in-1)
+		meter.MustTake(4 * max(hi+1-lo, 0))
 		spans[x] = k.span(lo, hi+1, at, width)
 	}
 	return spans
@@ -112,7 +114,9 @@ func (k samplingKernel) span(lo, hi int, at, width float32) span {
 // transposed returns, for each of in pixels, the output pixels that use it.
 func transposed(spans []span, in int) []span {
 	out := membudget.Make[span](in)
+	var meter membudget.Meter
 	for x, s := range spans {
+		meter.MustTake(8 * len(s.weights)) // in lists that grow
 		for j, w := range s.weights {
 			if w == 0 {
 				continue

@@ -64,11 +64,26 @@ func (p *webpPicture) file() string {
 	return chunk{id: riffMagic, body: body}.String()
 }
 
+// memory returns the number of bytes that the decoding of the picture takes at most: copies of the
+// file and of its parts, and pixels, for which a few bytes of a file are enough.
+func (p *webpPicture) memory() int64 {
+	const copies, macroblock = 5, 16
+	per := int64(8) // VP8L: pixels and a copy without a palette
+	switch {
+	case p.image.id == "VP8 " && p.alpha:
+		per = 12 // also the alpha channel, which is coded like VP8L
+	case p.image.id == "VP8 ":
+		per = 2
+	}
+	return copies*int64(len(p.image.body)+len(p.alph.body)) + per*int64(p.width+macroblock)*int64(p.height+macroblock)
+}
+
 // draw draws the picture at x, y of the canvas, which must contain it.
 func (p *webpPicture) draw(to *picture, x, y int) bool {
 	if !p.image.whole || p.alpha && p.alph.id != "" && !p.alph.whole {
 		return false
 	}
+	membudget.MustTake(p.memory())
 	img, err := webp.Decode(strings.NewReader(p.file()))
 	if err != nil || img.Bounds().Dx() != p.width || img.Bounds().Dy() != p.height {
 		return false
