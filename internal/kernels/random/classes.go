@@ -203,12 +203,17 @@ func (s *shardOfWords) add(w float32) {
 	}
 }
 
+// maxNamed is the number of bytes of a line that an error names.
+const maxNamed = 1000
+
 // read adds the weights in the last column of a file.
 func (s *shardOfWords) read(files fileio.Files, file string) error {
 	text, err := files.Read(file)
 	if err != nil {
 		return err
 	}
+	const copies = 2
+	membudget.MustTake(copies * int64(len(text)))
 	for line := range strings.Lines(strings.ReplaceAll(string(text), "\r", "")) {
 		if line = strings.TrimSuffix(line, "\n"); line == "" {
 			continue
@@ -219,7 +224,7 @@ func (s *shardOfWords) read(files fileio.Files, file string) error {
 		}
 		w, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ',')+1:]), 32)
 		if err != nil && !math.IsInf(w, 0) {
-			return status.InvalidArgumentf("Wrong vocabulary format at line: %s", line)
+			return status.InvalidArgumentf("Wrong vocabulary format at line: %s", line[:min(len(line), maxNamed)])
 		}
 		s.add(float32(w))
 	}

@@ -69,6 +69,7 @@ func newSkipgram(c *kernel.Construction) (kernel.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
+	membudget.MustTake(int64(len(text)))
 	s.read(string(text), c.Attrs.Int("min_count"))
 	if len(s.corpus) < s.window*10 {
 		return nil, status.InvalidArgumentf("The text file %s contains too little data: %d words", file, len(s.corpus))

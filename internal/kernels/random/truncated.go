@@ -1,6 +1,7 @@
 package random
 
 import (
+	"context"
 	"math"
 
 	"github.com/weft-ml/weft/internal/numeric/philox"
@@ -118,13 +119,16 @@ func newCutNormal[T tensor.Elem](st *steps[T]) kernel.New {
 			for i := range params {
 				params[i] = numbers(ctx.Input(1 + i))
 			}
+			if len(z) == 0 { // samples have any first dimension, and a check of all parameters is enough
+				batches = min(batches, max(len(params[0]), len(params[1]), len(params[2]), len(params[3])))
+			}
 			for b := range batches {
 				var p [4]float64
 				for i, vals := range params {
 					p[i] = vals[b%len(vals)]
 				}
 				lo := b * samples
-				if err := st.cutNormal(&g, p, z, lo, 1, min(samples, len(z)-lo)); err != nil {
+				if err := st.cutNormal(ctx.Context(), &g, p, z, lo, 1, min(samples, len(z)-lo)); err != nil {
 					return err
 				}
 			}
@@ -205,7 +209,7 @@ func newStatelessCutNormal[T tensor.Elem](st *steps[T]) kernel.New {
 		z, batches := tensor.Values[T](out), len(vals[0])
 		for b := range batches {
 			p := [4]float64{vals[0][b], vals[1][b], vals[2][b], vals[3][b]}
-			if err := st.cutNormal(&g, p, z, b, batches, len(z)/batches); err != nil {
+			if err := st.cutNormal(ctx.Context(), &g, p, z, b, batches, len(z)/batches); err != nil {
 				return err
 			}
 		}
@@ -239,7 +243,8 @@ const maxRejected = 1000
 
 // cutNormal sets n elements of z, from position lo on with distance step, to samples of the
 // distribution. params are its mean, standard deviation, minimum and maximum.
-func (st *steps[T]) cutNormal(g *philox.Generator, params [4]float64, z []T, lo, step, n int) error {
+// Many draws may be rejected, so it looks at ctx.
+func (st *steps[T]) cutNormal(ctx context.Context, g *philox.Generator, params [4]float64, z []T, lo, step, n int) error {
 	finite := func(v float64) bool { return !math.IsInf(v, 0) && v == v }
 	mean, deviation, lower, upper := params[0], params[1], params[2], params[3]
 	if !(deviation > 0 && lower < upper && (finite(lower) || finite(upper))) {
@@ -250,7 +255,11 @@ func (st *steps[T]) cutNormal(g *philox.Generator, params [4]float64, z []T, lo,
 	}
 	r := st.round
 	p := st.proposal(r(r(lower-mean)/deviation), r(r(upper-mean)/deviation))
-	for i, rejected := 0, 0; i < n; {
+	for i, rejected, draws := 0, 0, 0; i < n; {
+		const checkEvery = 1 << 10
+		if draws++; draws%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		vals, accepted, count := p.draw(g)
 		for k := 0; k < count && i < n; k++ {
 			if !accepted[k] {
