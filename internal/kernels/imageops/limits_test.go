@@ -13,7 +13,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// The frames of a GIF file are found behind extensions whose first block has no size, or the size 0.
+// The frames of a GIF file are found behind extensions whose first block has no size, or size 0.
 func TestFramesBehindExtensions(t *testing.T) {
 	const header, frame = "GIF89a\xff\xff\xff\xff\x80\x00\x00" + "\x00\x00\x00\xff\xff\xff", "\x2c\x00\x00\x00\x00\xff\xff\xff\xff\x00\x02\x00"
 	for name, extension := range map[string]string{

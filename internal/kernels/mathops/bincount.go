@@ -247,6 +247,9 @@ func (k *counter) dense(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
+	if in.NumElements() == 0 {
+		return nil // there is any number of rows without bins
+	}
 	for row := range n {
 		if k.add(out, row, int(size), in, weights, row*per, (row+1)*per) >= 0 {
 			return status.InvalidArgumentf("Input arr must be non-negative!")

@@ -62,6 +62,9 @@ func gatherTree(ctx *kernel.Context) error {
 		ids: tensor.Values[int32](ids), parents: tensor.Values[int32](parents), beams: tensor.Values[int32](out),
 		batches: ids.Dim(1), width: ids.Dim(2), end: tensor.Value[int32](end),
 	}
+	if len(t.beams) == 0 {
+		return nil // there is any number of beams without steps
+	}
 	for i := range t.beams {
 		t.beams[i] = t.end
 	}
