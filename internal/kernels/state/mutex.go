@@ -1,6 +1,7 @@
 package state
 
 import (
+	"container/list"
 	"context"
 	"sync"
 
@@ -48,8 +49,8 @@ func init() {
 // mutex is a lock shared by graphs. Waiters are served in order.
 type mutex struct {
 	mu      sync.Mutex
-	held    bool     // guarded by mu
-	waiters []func() // guarded by mu
+	held    bool      // guarded by mu
+	waiters list.List // of func(), those that have not been withdrawn; guarded by mu
 }
 
 // TypeName names the resource as TensorFlow does.
@@ -74,39 +75,32 @@ func (m *mutex) acquire(granted func()) (withdraw func() bool) {
 		return func() bool { return false }
 	}
 	defer m.mu.Unlock()
-	waiting := true // guarded by m.mu
-	m.waiters = append(m.waiters, func() {
-		m.mu.Lock()
-		was := waiting
-		waiting = false
-		m.mu.Unlock()
-		if was {
-			granted()
-		} else {
-			m.release()
-		}
-	})
+	place := m.waiters.PushBack(granted)
 	return func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		was := waiting
-		waiting = false
-		return was
+		if place == nil {
+			return false
+		}
+		n := m.waiters.Len()
+		m.waiters.Remove(place) // does nothing if it has been served
+		place = nil
+		return m.waiters.Len() < n
 	}
 }
 
 // release passes the mutex to the next waiter.
 func (m *mutex) release() {
 	m.mu.Lock()
-	if len(m.waiters) == 0 {
+	next := m.waiters.Front()
+	if next == nil {
 		m.held = false
 		m.mu.Unlock()
 		return
 	}
-	next := m.waiters[0]
-	m.waiters = m.waiters[1:]
+	m.waiters.Remove(next)
 	m.mu.Unlock()
-	next()
+	next.Value.(func())()
 }
 
 func newMutex(c *kernel.Construction) (kernel.Kernel, error) {
