@@ -99,6 +99,9 @@ func channelsOf(data, scales, zeros tensor.Shape, axis int) (channels, error) {
 
 // each calls f with every run of elements of one channel, on several cores.
 func (c channels) each(f func(channel, lo, hi int)) {
+	if c.inner == 0 {
+		return // there is any number of rows
+	}
 	parallel.For(c.outer*c.n, max(1, 10_000/max(c.inner, 1)), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			f(i%c.n, i*c.inner, (i+1)*c.inner)

@@ -148,6 +148,9 @@ func newUniformConvHybrid(c *kernel.Construction) (kernel.Kernel, error) {
 func (c *convolution) dynamicBatch(x []float32, shape tensor.Shape) (q []tensor.QInt8Elem, scales []float32, zeros []int32) {
 	axis := c.in[0]
 	parts := channels{int(shape[:axis].NumElements()), int(shape[axis]), int(shape[axis+1:].NumElements())}
+	if len(x) == 0 { // images have any size if there are no pixels
+		parts.outer, parts.inner = 0, 0
+	}
 	q, scales, zeros = membudget.Make[tensor.QInt8Elem](len(x)), membudget.Make[float32](parts.n), membudget.Make[int32](parts.n)
 	image, whole := membudget.Make[float32](parts.outer*parts.inner), membudget.Make[tensor.QInt8Elem](parts.outer*parts.inner)
 	for i := range parts.n {
@@ -187,6 +190,12 @@ func (s *sweep) run(x, y []tensor.QInt8Elem, zero func(batch int) int32, zeros [
 	// output features per feature group, and per batch group
 	perGroup, perBatch := outSizes[1]/int(s.featureGroups), outSizes[1]/int(s.batchGroups)
 	inputs := windowSizes[1]
+	if s.out.NumElements() == 0 {
+		return // there is any number of places
+	}
+	if inputs == 0 {
+		taps = 0 // the window may have any size
+	}
 	parallel.For(places, max(1, 10_000/max(1, taps*inputs*outSizes[0]*outSizes[1])), func(lo, hi int) {
 		from, weight := membudget.Make[int](taps), membudget.Make[int](taps)
 		for tap := range taps {

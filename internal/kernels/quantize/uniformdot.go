@@ -221,7 +221,10 @@ func newUniformDot(c *kernel.Construction) (kernel.Kernel, error) {
 // dot multiplies matrices after subtracting the zero point of each row of x and of each column of
 // y.
 func dot(x, y []tensor.QInt8Elem, rows, columns int, zero func(row int) int32, zeros []int32, store func(row, column int, sum int32)) {
-	depth := len(y) / max(columns, 1)
+	if columns == 0 {
+		return // there is any number of rows
+	}
+	depth := len(y) / columns
 	parallel.For(rows, max(1, 10_000/max(1, depth*columns)), func(lo, hi int) {
 		sums := membudget.Make[int32](columns)
 		for row := lo; row < hi; row++ {
