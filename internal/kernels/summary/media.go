@@ -70,13 +70,27 @@ func newImage(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-func imageValues(tag string, t *tensor.Tensor, most int, bad []byte) ([]summary.Value, error) {
-	if t.Rank() > 0 && t.Dim(0) > 0 {
-		// The pixels, which the encoder may hold in another form, and a file that is as long, whose
-		// memory grows.
-		const perPixel = 5
-		membudget.MustTake(int64(perPixel * min(t.Dim(0), most) * (t.NumElements() / t.Dim(0))))
+// mustTakeItems asks for the memory of the first items of a batch: perElement bytes for each element,
+// and for each item a file, its description and a tag. There is any number of items without
+// elements.
+func mustTakeItems(tag string, t *tensor.Tensor, most, perElement int) {
+	if t.Rank() == 0 || t.Dim(0) == 0 {
+		return
 	}
+	const perItem, all = 400, 1 << 60
+	n := min(t.Dim(0), most)
+	item := perItem + len(tag) + perElement*(t.NumElements()/t.Dim(0))
+	if n > all/item {
+		panic(&membudget.Exceeded{Bytes: all})
+	}
+	membudget.MustTake(int64(n) * int64(item))
+}
+
+func imageValues(tag string, t *tensor.Tensor, most int, bad []byte) ([]summary.Value, error) {
+	// The pixels, which the encoder may hold in another form, and a file that is as long, whose memory
+	// grows.
+	const perPixel = 5
+	mustTakeItems(tag, t, most, perPixel)
 	images, err := summary.Images(t, most, bad)
 	if err != nil {
 		return nil, err
@@ -111,6 +125,8 @@ func newAudio(c *kernel.Construction) (kernel.Kernel, error) {
 }
 
 func audioValues(tag string, t *tensor.Tensor, most int, rate float32) ([]summary.Value, error) {
+	const perSample = 5 // of a file that grows
+	mustTakeItems(tag, t, most, perSample)
 	sounds, err := summary.Sounds(t, most, rate)
 	if err != nil {
 		return nil, err
