@@ -64,7 +64,8 @@ func ready(e element, err error) *result {
 const (
 	// resultMemory is about the memory of a result and of its place in a buffer, in bytes.
 	resultMemory = 300
-	// componentMemory is about the memory of a small component, in bytes. Larger ones ask for theirs.
+	// componentMemory is about the memory of a small component, in bytes. Larger ones ask for their
+	// own.
 	componentMemory = 100
 )
 

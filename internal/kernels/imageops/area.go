@@ -23,7 +23,8 @@ type span struct {
 
 func (a axis) spans() []span {
 	out := membudget.Make[span](a.out)
-	membudget.MustTake(4 * (int64(a.in) + 2*int64(a.out))) // weights; two pixels may be covered in part
+	// the weights; two pixels of each may be covered in part
+	membudget.MustTake(4 * (int64(a.in) + 2*int64(a.out)))
 	for i := range out {
 		lo, hi := float32(i)*a.scale, float32(i+1)*a.scale
 		start, end := int(floor(lo)), int(ceil(hi))

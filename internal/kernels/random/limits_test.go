@@ -44,7 +44,7 @@ func TestNoTruncatedSamples(t *testing.T) {
 	}
 }
 
-// Samples of which many are rejected end with their step.
+// Samples end with their step if many are rejected.
 func TestTruncatedSamplesEndWithStep(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -119,7 +119,8 @@ func newCutNormal[T tensor.Elem](st *steps[T]) kernel.New {
 			for i := range params {
 				params[i] = numbers(ctx.Input(1 + i))
 			}
-			if len(z) == 0 { // samples have any first dimension, and a check of all parameters is enough
+			// samples have any first dimension, and a check of all parameters is enough
+			if len(z) == 0 {
 				batches = min(batches, max(len(params[0]), len(params[1]), len(params[2]), len(params[3])))
 			}
 			for b := range batches {

@@ -70,8 +70,8 @@ func newImage(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// mustTakeItems asks for the memory of the first items of a batch: perElement bytes for each element,
-// and for each item a file, its description and a tag. There is any number of items without
+// mustTakeItems asks for the memory of the first items of a batch: perElement bytes for each
+// element, and for each item a file, its description and a tag. There is any number of items without
 // elements.
 func mustTakeItems(tag string, t *tensor.Tensor, most, perElement int) {
 	if t.Rank() == 0 || t.Dim(0) == 0 {
@@ -87,7 +87,7 @@ func mustTakeItems(tag string, t *tensor.Tensor, most, perElement int) {
 }
 
 func imageValues(tag string, t *tensor.Tensor, most int, bad []byte) ([]summary.Value, error) {
-	// The pixels, which the encoder may hold in another form, and a file that is as long, whose memory
+	// The pixels, which the encoder may hold in another form, and a file that is as long. Its memory
 	// grows.
 	const perPixel = 5
 	mustTakeItems(tag, t, most, perPixel)

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/status"
 )
@@ -131,14 +132,16 @@ func (h *Health) has(service string) bool {
 	return service == "" || slices.Contains(h.services, service)
 }
 
-// maxHealthRequest bounds a HealthCheckRequest in bytes. Everybody may call the service.
-const maxHealthRequest = 4 << 10
+// maxHealthRequest bounds a HealthCheckRequest in bytes. Everybody may call the service. gRPC's
+// clients send 1 MiB to test a server.
+const maxHealthRequest = 4 << 20
 
 // requestedService decodes the request of a call, whose memory it gives back.
 func requestedService(c *grpch2.Call) (service string, ok bool) {
 	body := c.Request().(*receiveBuffer) //nolint:forcetypeassert // see newBody
 	defer body.Discard()
-	if body.received > maxHealthRequest {
+	const copies = 2 // of the request, one of them of its name
+	if body.received > maxHealthRequest || !membudget.Take(copies*int64(body.received)) {
 		return "", false
 	}
 	return healthRequest(slices.Concat(body.data...))

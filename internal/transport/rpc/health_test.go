@@ -25,7 +25,7 @@ func TestLongHealthRequests(t *testing.T) {
 	if err := invokeRaw(t.Context(), conn, methodHealth, request([]byte(MasterService))); err != nil {
 		t.Fatal(err)
 	}
-	long := request(bytes.Repeat([]byte("x"), 1<<20))
+	long := request(bytes.Repeat([]byte("x"), 8<<20))
 	for _, method := range []string{methodHealth, methodHealthWatch} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		err := invokeRaw(ctx, conn, method, long)
