@@ -87,8 +87,8 @@ func mustTakeItems(tag string, t *tensor.Tensor, most, perElement int) {
 }
 
 func imageValues(tag string, t *tensor.Tensor, most int, bad []byte) ([]summary.Value, error) {
-	// The pixels, which the encoder may hold in another form, and a file that is as long. Its memory
-	// grows.
+	// The pixels, which the encoder may hold in another form, and a file that is as long. Its
+	// memory grows.
 	const perPixel = 5
 	mustTakeItems(tag, t, most, perPixel)
 	images, err := summary.Images(t, most, bad)
