@@ -16,8 +16,8 @@ type change struct {
 // what became of each node, for examples whose last node is known. If ctx ends before, the tree is
 // unchanged.
 func (t *tree) prune(ctx context.Context, logits int) error {
-	// Each node has at most three lists of logits, two of them of a change that removes it. A client's
-	// tree has any number of nodes, whatever their logits are.
+	// Each node has at most three lists of logits, two of them of a change that removes it. A
+	// client's tree has any number of nodes, whatever their logits are.
 	membudget.MustTake(3 * 4 * int64(logits) * int64(len(t.nodes)))
 	all := membudget.AppendAll(nil, t.nodes...)
 	changes := membudget.Make[change](len(all))

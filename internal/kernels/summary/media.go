@@ -71,8 +71,8 @@ func newImage(c *kernel.Construction) (kernel.Kernel, error) {
 }
 
 // mustTakeItems asks for the memory of the first items of a batch: perElement bytes for each
-// element, and for each item a file, its description and a tag. There is any number of items without
-// elements.
+// element, and for each item a file, its description and a tag. There is any number of items
+// without elements.
 func mustTakeItems(tag string, t *tensor.Tensor, most, perElement int) {
 	if t.Rank() == 0 || t.Dim(0) == 0 {
 		return
