@@ -46,7 +46,7 @@ var endlessProbes = []probe{
 	endless("poisson", hidden("n", "int32[1]{100000000}", "[1]")+hidden("r", "double[]{1e300}", "[]")+"y = RandomPoissonV2(n, r) dtype=int32\n"),
 	endless("shuffle", hidden("at", "int64[]{1}", "[]")+hidden("seed", "int64[3]{1, 2, 3}", "[3]")+hidden("max", "int64[]{4611686018427387904}", "[]")+
 		fillOf("at", 100<<20, "many")+"y = RandomIndexShuffle(many, seed, max) rounds=1024\n"),
-	endless("search", doubledTo(29)+"p = Const() value=string[]{\"(x?){500}b\"}\ny = RegexFullMatch(s29, p)\n"),
+	endless("search", doubledTo(29)+"p = Const() value=string[]{\"(x{0,300})*b\"}\ny = RegexFullMatch(s29, p)\n"),
 	endless("search-each", doubledTo(20)+"p = Const() value=string[]{\"x*b|x\"}\nr = Const() value=string[]{\"\"}\ny = RegexReplace(s20, p, r) replace_global=true\n"),
 	endless("n-grams", fill("string[]{\"\"}", 32000, "e")+"n = Const() value=int64[2]{0, 32000}\ny = StringNGrams(e, n) separator=\"\" left_pad=\"\" right_pad=\"\" ngram_widths=[16000] pad_width=0 preserve_short_sequences=false\n"),
 	endless("svd", matrix(3000)+"y = Svd(e)\n"),
