@@ -168,13 +168,12 @@ func (s Slice) bounds(full tensor.Shape) Slice {
 // intersect returns the intersection of two slices with non-negative lengths, and whether it is not
 // empty.
 func (s Slice) intersect(t Slice) (Slice, bool) {
+	if !s.overlaps(t) {
+		return nil, false
+	}
 	out := make(Slice, len(s))
 	for i := range s {
-		start := max(s[i].Start, t[i].Start)
-		end := min(s[i].Start+s[i].Length, t[i].Start+t[i].Length)
-		if end <= start {
-			return nil, false
-		}
+		start, end := s[i].common(t[i])
 		out[i] = Extent{start, end - start}
 	}
 	return out, true
@@ -183,11 +182,17 @@ func (s Slice) intersect(t Slice) (Slice, bool) {
 // overlaps reports whether two slices with non-negative lengths have common elements.
 func (s Slice) overlaps(t Slice) bool {
 	for i := range s {
-		if min(s[i].Start+s[i].Length, t[i].Start+t[i].Length) <= max(s[i].Start, t[i].Start) {
+		if start, end := s[i].common(t[i]); end <= start {
 			return false
 		}
 	}
 	return true
+}
+
+// common returns where the common part of two extents starts and ends. The end is not after the
+// start if there is none.
+func (e Extent) common(f Extent) (start, end int64) {
+	return max(e.Start, f.Start), min(e.Start+e.Length, f.Start+f.Length)
 }
 
 func (s Slice) toProto() *pb.TensorSliceProto {

@@ -43,7 +43,7 @@ func wantExhausted(t *testing.T, f func() error) {
 // Each stream of quantiles takes memory.
 func TestMemoryOfStreams(t *testing.T) {
 	env := kerneltest.NewEnv()
-	handle := run(t, env, "BoostedTreesQuantileStreamResourceHandleOp", nil)
+	handle := env.Run(t, "BoostedTreesQuantileStreamResourceHandleOp", nil)
 	wantExhausted(t, func() error {
 		node, err := env.Make("BoostedTreesCreateQuantileStreamResource", nil)
 		if err == nil {
@@ -53,27 +53,11 @@ func TestMemoryOfStreams(t *testing.T) {
 	})
 }
 
-func run(t *testing.T, env *kerneltest.Env, op string, attrs opdef.Attrs, in ...tensor.Tensor) tensor.Tensor {
-	t.Helper()
-	node, err := env.Make(op, attrs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := node.Run(in...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(out) == 0 {
-		return tensor.Tensor{}
-	}
-	return out[0]
-}
-
 // put returns the handle of an ensemble.
 func put(t *testing.T, env *kerneltest.Env, e *ensemble) tensor.Tensor {
 	t.Helper()
-	handle := run(t, env, "BoostedTreesEnsembleResourceHandleOp", nil)
-	run(t, env, "BoostedTreesCreateEnsemble", nil, handle, tensor.Scalar[int64](0), tensor.Scalar(e.serialize()))
+	handle := env.Run(t, "BoostedTreesEnsembleResourceHandleOp", nil)
+	env.Run(t, "BoostedTreesCreateEnsemble", nil, handle, tensor.Scalar[int64](0), tensor.Scalar(e.serialize()))
 	return handle
 }
 

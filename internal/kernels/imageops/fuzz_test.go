@@ -46,23 +46,10 @@ func TestPNGRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := run(t, env, "EncodePng", opdef.Attrs{"T": tensor.Uint16}, in)
-		out := run(t, env, "DecodePng", opdef.Attrs{"dtype": tensor.Uint16}, text)
+		text := env.Run(t, "EncodePng", opdef.Attrs{"T": tensor.Uint16}, in)
+		out := env.Run(t, "DecodePng", opdef.Attrs{"dtype": tensor.Uint16}, text)
 		if diff := kerneltest.Diff(&out, &in, 0); diff != "" {
 			t.Errorf("%d channels: %s", channels, diff)
 		}
 	}
-}
-
-func run(t *testing.T, env *kerneltest.Env, op string, attrs opdef.Attrs, in ...tensor.Tensor) tensor.Tensor {
-	t.Helper()
-	node, err := env.Make(op, attrs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := node.Run(in...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out[0]
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weft-ml/weft/internal/test/kerneltest"
 	"github.com/weft-ml/weft/opdef"
@@ -57,7 +56,7 @@ func TestClassesWithoutBoxes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	quickly(t, func() error {
+	kerneltest.Quickly(t, func() error {
 		_, err := kerneltest.Try("CombinedNonMaxSuppression", nil, boxes, scores, tensor.Scalar[int32](1), tensor.Scalar[int32](1),
 			tensor.Scalar[float32](0), tensor.Scalar[float32](0))
 		return err
@@ -87,7 +86,7 @@ func TestSizesOfNoPixels(t *testing.T) {
 	} {
 		attrs := opdef.Attrs{"T": tensor.Float32}
 		t.Run(op, func(t *testing.T) {
-			quickly(t, func() error {
+			kerneltest.Quickly(t, func() error {
 				_, err := kerneltest.TryWithin(1<<30, op, attrs, in...)
 				return err
 			})
@@ -117,23 +116,6 @@ func TestOutlinesEndWithStep(t *testing.T) {
 	}
 	if _, err := node.Run(image, box); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
-	}
-}
-
-// quickly fails the test unless f ends soon without an error.
-func quickly(t *testing.T, f func() error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() { ended <- f() }()
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-ctx.Done():
-		t.Fatal("it takes too long")
 	}
 }
 

@@ -36,9 +36,9 @@ func (b *batch) each(f func(row int) error) error {
 	step := max(1, grain*n/max(size, 1))
 	errs := membudget.Make[error](parallel.Blocks(n, step))
 	parallel.For(n, step, func(lo, hi int) {
-		at := progress{ctx: b.ctx.Context()}
+		at := progress(b.ctx.Context())
 		for row := lo; row < hi; row++ {
-			err := at.pass(len(b.records[row]))
+			err := at.Pass(len(b.records[row]))
 			if err == nil {
 				err = f(row)
 			}

@@ -45,9 +45,9 @@ func newDecodeCompressed(c *kernel.Construction) (kernel.Kernel, error) {
 			return err
 		}
 		dst := tensor.Values[string](out)
-		at := progress{ctx: ctx.Context()}
+		at := progress(ctx.Context())
 		for i, s := range tensor.Values[string](ctx.Input(0)) {
-			if err := at.pass(len(s)); err != nil {
+			if err := at.Pass(len(s)); err != nil {
 				return err
 			}
 			var header zstd.Header

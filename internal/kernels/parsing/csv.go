@@ -101,9 +101,9 @@ func newDecodeCSV(c *kernel.Construction) (kernel.Kernel, error) {
 			}
 		}
 		var fields []string
-		at := progress{ctx: ctx.Context()}
+		at := progress(ctx.Context())
 		for i, record := range tensor.Values[string](ctx.Input(0)) {
-			if err := at.pass(len(record)); err != nil {
+			if err := at.Pass(len(record)); err != nil {
 				return err
 			}
 			var err error

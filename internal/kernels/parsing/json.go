@@ -25,9 +25,9 @@ func init() {
 			return err
 		}
 		dst := tensor.Values[string](out)
-		at := progress{ctx: ctx.Context()}
+		at := progress(ctx.Context())
 		for i, text := range tensor.Values[string](ctx.Input(0)) {
-			if err := at.pass(len(text)); err != nil {
+			if err := at.Pass(len(text)); err != nil {
 				return err
 			}
 			var example pb.Example

@@ -102,12 +102,12 @@ func (d *decodeProto) Compute(ctx *kernel.Context) error {
 		return status.InvalidArgumentf("Bufs argument must contain at least one value")
 	}
 	all := tensor.Values[string](in)
-	at := progress{ctx: ctx.Context()}
+	at := progress(ctx.Context())
 	if d.text || d.again {
 		all = membudget.AppendAll(nil, all...)
 		for i, s := range all {
 			var err error
-			if err = at.pass(len(s)); err == nil {
+			if err = at.Pass(len(s)); err == nil {
 				all[i], err = d.rewrite(s)
 			}
 			if err != nil {
@@ -124,7 +124,7 @@ func (d *decodeProto) Compute(ctx *kernel.Context) error {
 		most[i] = 1 // so that a singular field has its default value
 	}
 	for i, s := range all {
-		if err := at.pass(len(s)); err != nil {
+		if err := at.Pass(len(s)); err != nil {
 			return err
 		}
 		c := counter{d.fields, membudget.Make[int](len(d.fields))}
@@ -145,7 +145,7 @@ func (d *decodeProto) Compute(ctx *kernel.Context) error {
 		sinks[j] = newSink(out, f)
 	}
 	for i, s := range all {
-		if err := at.pass(len(s)); err != nil {
+		if err := at.Pass(len(s)); err != nil {
 			return err
 		}
 		c := collector{d.fields, sinks, most, membudget.Make[int](len(d.fields)), i}

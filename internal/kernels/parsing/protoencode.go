@@ -87,14 +87,14 @@ func (e *encodeProto) Compute(ctx *kernel.Context) error {
 		v := ctx.Input(1 + i)
 		writers[i], width[i] = writer(f.Kind(), v), v.Dim(v.Rank()-1)
 	}
-	at := progress{ctx: ctx.Context()}
+	at := progress(ctx.Context())
 	var b []byte
 	for row := range z {
 		most := 0
 		for _, i := range e.order {
 			most += mostBytes(ctx.Input(1+i), row*width[i], int(sizes[row*n+i]))
 		}
-		if err := at.pass(most); err != nil {
+		if err := at.Pass(most); err != nil {
 			return err
 		}
 		if most > cap(b) { // values may share their text

@@ -210,9 +210,9 @@ func membership(ctx *kernel.Context, keys, set []string) ([]bool, error) {
 	for _, k := range keys {
 		is[k] = false //sizedmake:ok keys of features, as many as the inputs of the node
 	}
-	at := progress{ctx: ctx.Context()}
+	at := progress(ctx.Context())
 	for _, k := range set {
-		if err := at.pass(len(k)); err != nil {
+		if err := at.Pass(len(k)); err != nil {
 			return nil, err
 		}
 		if _, known := is[k]; known {

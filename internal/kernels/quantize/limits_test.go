@@ -2,30 +2,21 @@ package quantize
 
 import (
 	"testing"
-	"time"
 
+	"github.com/weft-ml/weft/internal/test/kerneltest"
 	"github.com/weft-ml/weft/tensor"
 )
 
-// quickly fails the test unless f ends soon.
-func quickly(t *testing.T, f func()) {
-	t.Helper()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		f()
-	}()
-	select {
-	case <-ended:
-	case <-time.After(5 * time.Second):
-		t.Fatal("it takes too long")
-	}
-}
-
 // Rows without columns, and places of an empty batch or of windows without inputs, take no time.
 func TestSizesOfNothing(t *testing.T) {
-	quickly(t, func() { dot(nil, nil, 1<<40, 0, func(int) int32 { return 0 }, nil, nil) })
-	quickly(t, func() { channels{outer: 1 << 40, n: 1}.each(func(_, _, _ int) {}) })
+	quickly := func(f func()) {
+		kerneltest.Quickly(t, func() error {
+			f()
+			return nil
+		})
+	}
+	quickly(func() { dot(nil, nil, 1<<40, 0, func(int) int32 { return 0 }, nil, nil) })
+	quickly(func() { channels{outer: 1 << 40, n: 1}.each(func(_, _, _ int) {}) })
 	order := []int64{0, 1, 2, 3}
 	ones := []int64{1, 1}
 	conv := &convolution{
@@ -37,7 +28,7 @@ func TestSizesOfNothing(t *testing.T) {
 		{conv, tensor.Shape{0, 1, large, large}, tensor.Shape{1, 1, 1, 1}, tensor.Shape{0, 1, large, large}},
 		{conv, tensor.Shape{1, 0, large, 1}, tensor.Shape{1, 0, large, 1}, tensor.Shape{1, 1, 1000, 1}},
 	} {
-		quickly(t, func() {
+		quickly(func() {
 			s.run(nil, nil, func(int) int32 { return 0 }, []int32{0}, func(_, _, _ int, sum int32) {
 				if sum != 0 {
 					t.Errorf("a sum of nothing is %d", sum)
@@ -45,5 +36,5 @@ func TestSizesOfNothing(t *testing.T) {
 			})
 		})
 	}
-	quickly(t, func() { conv.dynamicBatch(nil, tensor.Shape{1, 1 << 40, 0, 1}) })
+	quickly(func() { conv.dynamicBatch(nil, tensor.Shape{1, 1 << 40, 0, 1}) })
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -77,19 +78,19 @@ func (d *dense[K]) close() { d.text.End() }
 
 // probe returns the bucket of a key and the first free bucket for it. Either is -1 if there is
 // none. The error is that of the context of p if it ends.
-func (d *dense[K]) probe(p *progress, buckets, key []K) (bucket, free int, err error) {
+func (d *dense[K]) probe(p *stepctx.Progress, buckets, key []K) (bucket, free int, err error) {
 	size := 0
 	if d.keyType == tensor.String {
 		size = int(textIn(key))
 	}
-	if err := p.pass(size); err != nil {
+	if err := p.Pass(size); err != nil {
 		return -1, -1, err
 	}
 	n := d.buckets.Dim(0)
 	free = -1
 	at := int(hash(key) & uint64(n-1))
 	for probes := 1; probes <= n; probes++ {
-		if err := p.pass(0); err != nil {
+		if err := p.Pass(0); err != nil {
 			return -1, -1, err
 		}
 		have := buckets[at*d.width : (at+1)*d.width]
@@ -153,7 +154,7 @@ func (d *dense[K]) find(ctx context.Context, out, keys, defaults *tensor.Tensor)
 	buckets := tensor.Values[K](&d.buckets)
 	var ended atomic.Bool
 	parallel.For(n, findGrain, func(lo, hi int) {
-		at := progress{ctx: ctx}
+		at := progress(ctx)
 		for i := lo; i < hi; i++ {
 			bucket, _, err := d.probe(&at, buckets, elems[i*d.width:(i+1)*d.width])
 			if err != nil {
@@ -227,7 +228,7 @@ func (d *dense[K]) store(ctx context.Context, a *membudget.Account, keys []K, va
 		return 0, err
 	}
 	buckets := tensor.Values[K](&d.buckets)
-	at := progress{ctx: ctx}
+	at := progress(ctx)
 	for i := range n {
 		key := keys[i*d.width : (i+1)*d.width]
 		l.Rows[i] = -1
@@ -276,7 +277,7 @@ func (d *dense[K]) remove(ctx context.Context, a *membudget.Account, keys *tenso
 		return err
 	}
 	buckets := tensor.Values[K](&d.buckets)
-	at := progress{ctx: ctx}
+	at := progress(ctx)
 	for i := range n {
 		bucket, _, err := d.probe(&at, buckets, elems[i*d.width:(i+1)*d.width])
 		if err != nil {

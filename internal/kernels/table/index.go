@@ -133,9 +133,9 @@ func (x *indexOf[K]) find(ctx context.Context, keys *tensor.Tensor, numbers []in
 	all, slots, known := tensor.Values[K](keys), tensor.Values[uint64](&x.slots), tensor.Values[K](&x.keys.t)
 	var ended atomic.Bool
 	parallel.For(len(all), findGrain, func(lo, hi int) {
-		at := progress{ctx: ctx}
+		at := progress(ctx)
 		for i, k := range all[lo:hi] {
-			if at.pass(textSize(k)) != nil {
+			if at.Pass(textSize(k)) != nil {
 				ended.Store(true)
 				return
 			}
@@ -160,9 +160,9 @@ func (x *indexOf[K]) add(ctx context.Context, a *membudget.Account, keys *tensor
 	}
 	var added int64
 	slots, known := tensor.Values[uint64](&x.slots), tensor.Values[K](&x.keys.t)
-	at, before := progress{ctx: ctx}, x.keys.n
+	at, before := progress(ctx), x.keys.n
 	for i, k := range all {
-		if err := at.pass(textSize(k)); err != nil {
+		if err := at.Pass(textSize(k)); err != nil {
 			x.text.Shrink(asked - added)
 			x.truncate(before)
 			return err
@@ -228,9 +228,9 @@ func (x *indexOf[K]) rehash(ctx context.Context, a *membudget.Account, n int) er
 		return err
 	}
 	slots, mask := tensor.Values[uint64](&fresh), uint64(size-1)
-	progress := progress{ctx: ctx}
+	passed := progress(ctx)
 	for n, k := range tensor.Values[K](&x.keys.t)[:x.keys.n] {
-		if err := progress.pass(textSize(k)); err != nil {
+		if err := passed.Pass(textSize(k)); err != nil {
 			fresh.Release()
 			return err
 		}
@@ -251,9 +251,9 @@ func (x *indexOf[K]) remove(ctx context.Context, a *membudget.Account, keys *ten
 		return err
 	}
 	slots, known := tensor.Values[uint64](&x.slots), tensor.Values[K](&x.keys.t)
-	progress := progress{ctx: ctx}
+	passed := progress(ctx)
 	for _, k := range tensor.Values[K](keys) {
-		if err := progress.pass(textSize(k)); err != nil {
+		if err := passed.Pass(textSize(k)); err != nil {
 			return err
 		}
 		slot, n := lookup(slots, known, k, x.hash(k))

@@ -71,6 +71,24 @@ func (e *Env) MakeNode(name, op string, attrs opdef.Attrs) (*Node, error) {
 	return &Node{env: e, c: c, kern: k}, nil
 }
 
+// Run runs a node of its own, and returns its first output, or a zero tensor if it has none. An
+// error fails the test at once.
+func (e *Env) Run(t testing.TB, op string, attrs opdef.Attrs, inputs ...tensor.Tensor) tensor.Tensor {
+	t.Helper()
+	node, err := e.Make(op, attrs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := node.Run(inputs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) == 0 {
+		return tensor.Tensor{}
+	}
+	return out[0]
+}
+
 // Run runs the node once. It retains the inputs, so the kernel does not modify them in place.
 func (n *Node) Run(inputs ...tensor.Tensor) ([]tensor.Tensor, error) {
 	vals := make([]kernel.Value, len(inputs))
