@@ -119,7 +119,17 @@ func (q *Queue) begin(ctx context.Context, op Operation) (over []*waiter) {
 	defer m.mu.Unlock()
 	w := &waiter{Operation: op}
 	w.elem = q.waiting.PushBack(w)
-	over = m.settle(nil)
+	// The others are tried only if the state has changed: thousands may wait.
+	if q.order == AnyOrder || q.waiting.Len() == 1 {
+		outcome, err := w.attempt()
+		if outcome == Complete {
+			q.leave(w, err)
+			over = []*waiter{w}
+		}
+		if outcome != Blocked {
+			over = m.settle(over)
+		}
+	}
 	if w.elem != nil {
 		w.stop = context.AfterFunc(ctx, func() { finish(q.cancel(w)) })
 	}
@@ -133,8 +143,19 @@ func (q *Queue) cancel(w *waiter) (over []*waiter) {
 	if w.elem == nil {
 		return nil
 	}
+	first := q.waiting.Front() == w.elem
 	q.withdraw(w)
-	return q.monitor.settle([]*waiter{w})
+	over = []*waiter{w}
+	if w.Withdraw == nil { // The state is as before, so at most the next one can make progress.
+		if q.order == AnyOrder || !first {
+			return over
+		}
+		var progress bool
+		if over, progress = q.advance(over); !progress {
+			return over
+		}
+	}
+	return q.monitor.settle(over)
 }
 
 func (q *Queue) withdraw(w *waiter) {

@@ -61,6 +61,27 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// An operation that starts to wait, or stops, does not try those that wait already.
+func TestWaitersAreNotTriedInVain(t *testing.T) {
+	const n = 1000
+	p := newPool(waitqueue.AnyOrder)
+	ctx, cancel := context.WithCancel(t.Context())
+	var tries int
+	var ended sync.WaitGroup
+	ended.Add(n)
+	for range n {
+		p.takers.Do(ctx, waitqueue.Operation{
+			Try:  func() (waitqueue.Outcome, error) { tries++; return waitqueue.Blocked, nil },
+			Done: func(error) { ended.Done() },
+		})
+	}
+	cancel()
+	ended.Wait()
+	if tries > 2*n {
+		t.Errorf("%d tries of %d operations", tries, n)
+	}
+}
+
 func TestCancel(t *testing.T) {
 	p := newPool(waitqueue.FIFO)
 	ctx, cancel := context.WithCancel(t.Context())
