@@ -1,11 +1,13 @@
 package graph_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/test/graphtext"
@@ -105,6 +107,35 @@ s = Shape(p) out_type=int64
 		if got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
+	}
+}
+
+// Many nodes may have the same large constant as their input.
+func TestShapesOfLargeConstants(t *testing.T) {
+	ops := testOps(t)
+	ops["Fill"].Shape = func(c *opdef.ShapeContext) error {
+		opdef.IntValues(c.Value(0))
+		return nil
+	}
+	value, err := tensor.FromSlice(tensor.Shape{8 << 20}, make([]int32, 8<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := graph.New(ops)
+	dims := mustAdd(t, g, "dims", "Const", attrs{"dtype": tensor.Int32, "value": value})
+	x := mustAdd(t, g, "x", "Placeholder", attrs{"dtype": tensor.Float32})
+	for i := range 1000 {
+		y := mustAdd(t, g, fmt.Sprint("y", i), "Fill", attrs{"T": tensor.Float32, "I": tensor.Int32})
+		if err := errors.Join(g.Connect(dims.Out(0), y, 0), g.Connect(x.Out(0), y, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	if _, err := graph.InferShapes(g); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("took %v", took)
 	}
 }
 

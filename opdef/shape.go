@@ -59,8 +59,16 @@ func (c *ShapeContext) ScalarValue(i int) (int64, bool) {
 	return v[0], true
 }
 
-// IntValues returns the elements of a tensor of type int32 or int64; nil for other types.
+// maxInts is the number of elements up to which shape functions read an integer tensor. A million
+// nodes may have the same large constant as their input.
+const maxInts = 1 << 16
+
+// IntValues returns the elements of a tensor of type int32 or int64; nil for other types, and for
+// more than 65,536 elements.
 func IntValues(t *tensor.Tensor) []int64 {
+	if t.NumElements() > maxInts {
+		return nil
+	}
 	switch t.DType() {
 	case tensor.Int64:
 		return tensor.Values[int64](t)

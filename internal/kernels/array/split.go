@@ -103,7 +103,10 @@ func splitVShape(c *opdef.ShapeContext) error {
 		c.SetAll(shapefn.Replace(in, axis, shapefn.Unknown))
 		return nil
 	}
-	sizes, err := inferPieces(intarg.Values(t), len(c.Out), in.Dim(axis))
+	if t.NumElements() != len(c.Out) { // before they are read, for there may be very many
+		return status.InvalidArgumentf("Length of size_splits should be equal to num_outputs")
+	}
+	sizes, err := inferPieces(intarg.Values(t), in.Dim(axis))
 	if err != nil {
 		return err
 	}
@@ -115,10 +118,7 @@ func splitVShape(c *opdef.ShapeContext) error {
 
 // inferPieces checks the sizes of the pieces of a dimension for the shape function. total is the
 // dimension's size, which may be unknown.
-func inferPieces(given []int64, outputs int, total int64) ([]int64, error) {
-	if len(given) != outputs {
-		return nil, status.InvalidArgumentf("Length of size_splits should be equal to num_outputs")
-	}
+func inferPieces(given []int64, total int64) ([]int64, error) {
 	//sizedmake:ok an element for each output
 	sizes := slices.Clone(given)
 	sum, hole := int64(0), -1

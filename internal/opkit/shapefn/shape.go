@@ -3,6 +3,7 @@
 package shapefn
 
 import (
+	"math"
 	"slices"
 
 	"github.com/weft-ml/weft/opdef"
@@ -103,9 +104,9 @@ func Count(s Shape) int64 {
 	return Unknown
 }
 
-// Add returns a + b, or Unknown.
+// Add returns a + b, or Unknown. A sum that is too large is Unknown: the kernel reports it.
 func Add(a, b int64) int64 {
-	if a < 0 || b < 0 {
+	if a < 0 || b < 0 || a > math.MaxInt64-b {
 		return Unknown
 	}
 	return a + b
@@ -122,12 +123,12 @@ func Minus(a, b int64) (int64, error) {
 	return a - b, nil
 }
 
-// Times returns a * b, or Unknown.
+// Times returns a * b, or Unknown. A product that is too large is Unknown, as in [Add].
 func Times(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return 0
 	}
-	if a < 0 || b < 0 {
+	if a < 0 || b < 0 || a > math.MaxInt64/b {
 		return Unknown
 	}
 	return a * b

@@ -1,6 +1,7 @@
 package shapefn_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -75,6 +76,8 @@ func TestDimensions(t *testing.T) {
 		"Add":                 {shapefn.Add(2, 3), 5},
 		"Add unknown":         {shapefn.Add(2, unknown), unknown},
 		"Times":               {shapefn.Times(2, 3), 6},
+		"Add too large":       {shapefn.Add(math.MaxInt64, 1), unknown},
+		"Times too large":     {shapefn.Times(1<<33, 1<<32), unknown},
 		"Times 0 and unknown": {shapefn.Times(0, unknown), 0},
 		"Times unknown":       {shapefn.Times(2, unknown), unknown},
 		"Min":                 {shapefn.Min(2, 3), 2},
