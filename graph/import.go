@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 )
@@ -133,8 +132,8 @@ func (x *extension) checkSize(n *Node, d *NodeDef) error {
 	if len(n.InTypes) > len(d.Inputs)+narrow {
 		return tooFewInputs(n, countData(d.Inputs))
 	}
-	if added := len(n.Attrs) - len(d.Attrs); added > narrow && !membudget.Take(int64(added)*attrMemory) {
-		return noMemory(n.Name)
+	if err := takeAttrs(n.Name, len(n.Attrs)-len(d.Attrs)); err != nil {
+		return err
 	}
 	return x.wide.add(n.Name, len(n.OutTypes))
 }

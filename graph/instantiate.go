@@ -122,6 +122,9 @@ func (b *bodyBuilder) indexNodes() error {
 		if !ok {
 			return notRegistered(d.Op, d.Name)
 		}
+		if err := takeAttrs(d.Name, len(d.Attrs)); err != nil {
+			return err
+		}
 		attrs, err := b.substitute(d.Attrs)
 		if err != nil {
 			return err
@@ -303,6 +306,9 @@ func (b *bodyBuilder) addArgs() error {
 		for j, dtype := range types {
 			name, err := b.newName(numbered(arg.Name, j, len(types)))
 			if err != nil {
+				return err
+			}
+			if err := takeAttrs(name, len(b.f.ArgAttrs[i])); err != nil {
 				return err
 			}
 			attrs := opdef.Attrs{}

@@ -22,6 +22,14 @@ func noMemory(node string) error {
 	return status.AtNode(status.ResourceExhaustedf("There is not enough memory for the node (--memory-limit)."), node)
 }
 
+// takeAttrs asks for the memory of n attributes of a node, if they are many.
+func takeAttrs(node string, n int) error {
+	if n > narrow && !membudget.Take(attrMemory*int64(n)) {
+		return noMemory(node)
+	}
+	return nil
+}
+
 // wideOutputs counts the outputs of nodes that have many, or the inputs of such nodes.
 type wideOutputs int
 

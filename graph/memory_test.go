@@ -58,6 +58,33 @@ func TestManyAttributes(t *testing.T) {
 	}
 }
 
+// The attributes of a body are copied for each call, and those of an argument for each of its
+// tensors.
+func TestBodiesWithManyAttributes(t *testing.T) {
+	many := opdef.Attrs{}
+	for i := range 20_000 {
+		many[fmt.Sprint("_", i)] = int64(i)
+	}
+	f := fn("F", nil, nil, nil, withAttrs(node("n", "NoOp"), many))
+	g := fn("G", []opdef.Arg{{Name: "x", DType: tensor.Float32, NumberAttr: "N"}}, nil, nil)
+	g.Signature.Attrs, g.ArgAttrs = []opdef.Attr{{Name: "N", Kind: "int"}}, map[int]opdef.Attrs{0: many}
+	limitMemory(t, 96<<20)
+	var kept []*graph.Body
+	var err error
+	for len(kept) < 80 && err == nil {
+		var body *graph.Body
+		body, err = instantiate(t, opdef.Func{Name: "F"}, f)
+		kept = append(kept, body)
+	}
+	if status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("after %d bodies: %v", len(kept), err)
+	}
+	kept = nil
+	if _, err := instantiate(t, opdef.Func{Name: "G", Attrs: attrs{"N": int64(80)}}, g); status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("arguments: %v", err)
+	}
+}
+
 // An argument or an output of the body stands for many tensors, and each has a name.
 func TestBodyWithManyTensors(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)

@@ -189,6 +189,7 @@ func (in *inliner) attrsOf(n *graph.Node) opdef.Attrs {
 	if !inFrame && !grouped {
 		return n.Attrs
 	}
+	in.takeAttrs(len(n.Attrs))
 	attrs := n.Attrs.Clone()
 	if inFrame {
 		attrs["frame_name"] = in.frame(frame)

@@ -250,6 +250,16 @@ func (l *lowerer) takeText(n int) {
 	}
 }
 
+// attrMemory is about the memory of an attribute in a map, in bytes.
+const attrMemory = 96
+
+// takeAttrs asks for the memory of a copy of n attributes.
+func (l *lowerer) takeAttrs(n int) {
+	if l.err == nil && !membudget.Take(attrMemory*int64(n)) {
+		l.err = errNoMemory
+	}
+}
+
 var errNoMemory = status.ResourceExhaustedf("There is not enough memory to inline functions (--memory-limit).")
 
 func (l *lowerer) connect(src graph.Output, dst *graph.Node, in int) {
