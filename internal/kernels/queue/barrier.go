@@ -58,7 +58,7 @@ const keyMemory = 512
 func (b *Barrier) insert(a *membudget.Account, keys []string, component int, values *tensor.Tensor) (err error) {
 	// Small tensors may use all of the limit, and near it each of them waits for a collection of
 	// garbage. What stays in the barrier asks for all of its memory before.
-	membudget.MustTake(int64(len(keys)) * keyMemory)
+	membudget.MustTake(int64(len(keys)) * (keyMemory + int64(len(b.types))*headerMemory))
 	b.Change(func() {
 		if b.closed && (b.cancelled || len(keys) > 0 && len(b.incomplete) == 0) {
 			err = status.Cancelledf("Barrier %s is closed.  Pending enqueues cancelled: %d.  Number of new insertions: %d.  "+

@@ -1,8 +1,10 @@
 package queue
 
 import (
+	"github.com/weft-ml/weft/internal/opkit/guard"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -111,15 +113,19 @@ func (q *Queue) outputBatch(ctx *kernel.Context, elems []element) error {
 }
 
 // outputElements batches the components of elements, which it owns, and sets them as the outputs of
-// a kernel. Components have the given types and shapes.
+// a kernel. Components have the given types and shapes. A panic is an error: the goroutine may
+// belong to another step, or to none.
 func outputElements(ctx *kernel.Context, elems []element, types []tensor.DType, shapes []tensor.PartialShape) error {
+	return guard.Call("elements of a queue", func() error { return stackElements(ctx, elems, types, shapes) })
+}
+
+func stackElements(ctx *kernel.Context, elems []element, types []tensor.DType, shapes []tensor.PartialShape) error {
 	defer func() {
 		for _, e := range elems {
 			e.release()
 		}
 	}()
-	//sizedmake:ok headers of tensors that exist
-	rows := make([]tensor.Tensor, len(elems))
+	rows := membudget.Make[tensor.Tensor](len(elems))
 	for i, dtype := range types {
 		for r, e := range elems {
 			rows[r] = e[i]

@@ -32,6 +32,7 @@ type Queue struct {
 	spec
 
 	items  store // guarded by Monitor
+	held   held  // guarded by Monitor
 	closed bool  // guarded by Monitor
 }
 
@@ -71,6 +72,7 @@ func (q *Queue) enqueue(ctx context.Context, elems []element, done func(error)) 
 			}
 			first := next
 			for ; next < len(elems) && q.items.len() < q.capacity; next++ {
+				q.held.mustAdd(q.items.len(), len(q.types))
 				q.items.push(elems[next])
 			}
 			switch next {

@@ -18,6 +18,7 @@ type Area struct {
 
 	room       // used is guarded by Monitor
 	items ring // guarded by Monitor
+	held  held // guarded by Monitor
 }
 
 // TypeName names the resource as TensorFlow does.
@@ -98,6 +99,7 @@ func (a *Area) put(ctx context.Context, e element, done func(error)) {
 			if !a.fits(a.items.len(), bytes) {
 				return waitqueue.Blocked, nil
 			}
+			a.held.mustAdd(a.items.len(), len(e))
 			a.items.push(e)
 			a.used += bytes
 			added = true

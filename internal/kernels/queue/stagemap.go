@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/waitqueue"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -20,6 +21,7 @@ type StagingMap struct {
 	incomplete map[int64]element // missing components are uninitialized
 	complete   map[int64]element // removed components are uninitialized
 	order      []int64           // keys of complete, ascending
+	held       held
 }
 
 // UnorderedMap is a map whose elements are taken in unspecified order by operations without a key.
@@ -101,8 +103,9 @@ func (m *StagingMap) put(ctx context.Context, key int64, indices []int32, compon
 func (m *StagingMap) add(key int64, indices []int32, components element, n int) (kept bool, err error) {
 	e, ok := m.incomplete[key]
 	if !ok {
-		//sizedmake:ok components of an element
-		e = make(element, n)
+		// an element has as many components as an attribute says
+		m.held.mustAdd(len(m.incomplete)+len(m.complete), n)
+		e = membudget.Make[tensor.Tensor](n)
 	}
 	for _, index := range indices {
 		if err := checkIndex(key, index, len(e)); err != nil {

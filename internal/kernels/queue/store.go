@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/weft-ml/weft/internal/numeric/philox"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -14,6 +15,36 @@ type store interface {
 	push(element)
 	pop() element  // removes the next element; the store must not be empty
 	unpop(element) // reinserts the last popped element that has not been reinserted
+}
+
+// headerMemory is about the memory in bytes of a component of an element, and slotMemory that of an
+// element in its store, without the tensors.
+const (
+	headerMemory = 64
+	slotMemory   = 96
+)
+
+// minHeld is the memory of elements in bytes below which it is not asked for.
+const minHeld = 64 << 10
+
+// held asks for the memory of the elements that a resource holds, without their tensors: elements
+// may share one tensor. It asks when there is twice as much as before, so an element that takes the
+// place of another costs a comparison.
+type held struct{ asked int64 }
+
+// mustAdd is called before an element of a number of components is added to n others. It panics
+// with a [membudget.Exceeded] if there is no memory.
+func (h *held) mustAdd(n, components int) {
+	need := int64(n+1) * (slotMemory + int64(components)*headerMemory)
+	switch {
+	case need <= minHeld:
+		h.asked = minHeld
+	case need > h.asked:
+		membudget.MustTake(need)
+		h.asked = 2 * need
+	case need < h.asked/8:
+		h.asked /= 2
+	}
 }
 
 // ring is a first-in, first-out store.
