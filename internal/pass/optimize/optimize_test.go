@@ -394,6 +394,24 @@ func TestSharedTensorIsHashedOnce(t *testing.T) {
 	}
 }
 
+// So is a text.
+func TestSharedTextIsHashedOnce(t *testing.T) {
+	text := strings.Repeat("x", 16<<20)
+	g := graph.New(testOps(t))
+	for i := range 1000 {
+		if _, err := g.Add(fmt.Sprint("n", i), "NoOp", opdef.Attrs{"_text": text, "_list": []string{text}, "_i": int64(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	if err := mergeSubexpressions(g, nil); err != nil || g.NumNodes() != 1000 {
+		t.Errorf("%d nodes, %v", g.NumNodes(), err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
 // A step may feed each output of a node with many. The time grows with their number.
 func TestManyFeedsOfOneNode(t *testing.T) {
 	const n = 20_000

@@ -23,13 +23,13 @@ func mergeSubexpressions(g *graph.Graph, _ *Options) error {
 	if err != nil {
 		return err
 	}
-	seen, tensors := map[uint64][]expression{}, tensorHashes{}
+	seen, hashes := map[uint64][]expression{}, memoryHashes{}
 	for _, n := range order {
 		if !mergeable(n) {
 			continue
 		}
 		e := newExpression(n)
-		key := e.hash(tensors)
+		key := e.hash(hashes)
 		at := slices.IndexFunc(seen[key], e.equal)
 		if at < 0 {
 			if len(seen[key]) < maxCompared {
@@ -101,12 +101,19 @@ func newExpression(n *graph.Node) expression {
 
 // hash returns a value that is the same for equal expressions. Of the attributes it includes
 // tensors, so that large ones are rarely compared, and the kinds in which many nodes differ.
-func (e *expression) hash(tensors tensorHashes) uint64 {
+func (e *expression) hash(hashes memoryHashes) uint64 {
 	h := fnv.New64a()
 	var word [8]byte
 	number := func(v int) {
 		binary.LittleEndian.PutUint64(word[:], uint64(v))
 		h.Write(word[:])
+	}
+	text := func(s string) {
+		if number(len(s)); len(s) < longText {
+			h.Write([]byte(s))
+		} else {
+			number(int(hashes.of(unsafe.Slice(unsafe.StringData(s), len(s)))))
+		}
 	}
 	h.Write([]byte(e.node.Op.Name))
 	h.Write([]byte(e.device))
@@ -121,40 +128,41 @@ func (e *expression) hash(tensors tensorHashes) uint64 {
 		switch v := e.node.Attrs[name].(type) {
 		case tensor.Tensor:
 			number(int(v.DType()))
-			number(int(tensors.of(v.Bytes())))
+			number(int(hashes.of(v.Bytes())))
 		case string:
-			number(len(v))
-			h.Write([]byte(v))
+			text(v)
 		case int64:
 			number(int(v))
 		case []string:
 			number(len(v))
 			for _, s := range v {
-				number(len(s))
-				h.Write([]byte(s))
+				text(s)
 			}
 		}
 	}
 	return h.Sum64()
 }
 
-// tensorHashes holds the hashes of the elements of tensors. After functions were inlined, thousands
-// of nodes share the memory of a large tensor.
-type tensorHashes map[tensorMemory]uint64
+// longText is the length in bytes from which the hash of a text is kept.
+const longText = 1 << 10
 
-type tensorMemory struct {
+// memoryHashes holds the hashes of the elements of tensors and of long texts. After functions were
+// inlined, thousands of nodes share the memory of a large one.
+type memoryHashes map[memory]uint64
+
+type memory struct {
 	start *byte
 	size  int
 }
 
-func (t tensorHashes) of(b []byte) uint64 {
-	at := tensorMemory{unsafe.SliceData(b), len(b)}
-	sum, ok := t[at]
+func (m memoryHashes) of(b []byte) uint64 {
+	at := memory{unsafe.SliceData(b), len(b)}
+	sum, ok := m[at]
 	if !ok {
 		h := fnv.New64a()
 		h.Write(b)
 		sum = h.Sum64()
-		t[at] = sum
+		m[at] = sum
 	}
 	return sum
 }
