@@ -6,8 +6,10 @@ package chrometrace
 
 import (
 	"bufio"
+	"container/heap"
 	"encoding/json"
 	"io"
+	"sort"
 	"time"
 )
 
@@ -82,17 +84,50 @@ func Write(w io.Writer, events []Event) error {
 }
 
 // Rows assigns events that overlap to different rows. The zero value is ready for use.
-type Rows struct{ ends []time.Duration }
+type Rows struct {
+	busy earliest // rows that are occupied; some may be free by now
+	free lowest   // the others
+}
 
 // Place returns the first row that is free at start, and occupies it until end. Events must be
-// placed in the order of their starts.
+// placed in the order of their starts. There may be a million that overlap.
 func (r *Rows) Place(start, end time.Duration) int {
-	for i, busy := range r.ends {
-		if busy <= start {
-			r.ends[i] = end
-			return i
-		}
+	for len(r.busy) > 0 && r.busy[0].end <= start {
+		heap.Push(&r.free, heap.Pop(&r.busy).(occupied).row)
 	}
-	r.ends = append(r.ends, end)
-	return len(r.ends) - 1
+	row := len(r.busy)
+	if len(r.free.IntSlice) > 0 {
+		row = heap.Pop(&r.free).(int)
+	}
+	heap.Push(&r.busy, occupied{end, row})
+	return row
+}
+
+// occupied is a row that is not free before end.
+type occupied struct {
+	end time.Duration
+	row int
+}
+
+// earliest is a heap of occupied rows, the first of which becomes free before the others.
+type earliest []occupied
+
+func (h earliest) Len() int           { return len(h) }
+func (h earliest) Less(i, j int) bool { return h[i].end < h[j].end }
+func (h earliest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *earliest) Push(x any)        { *h = append(*h, x.(occupied)) }
+func (h *earliest) Pop() any          { return pop((*[]occupied)(h)) }
+
+// lowest is a heap of the numbers of rows.
+type lowest struct{ sort.IntSlice }
+
+func (h *lowest) Push(x any) { h.IntSlice = append(h.IntSlice, x.(int)) }
+func (h *lowest) Pop() any   { return pop((*[]int)(&h.IntSlice)) }
+
+// pop removes the last element.
+func pop[T any](s *[]T) T {
+	last := len(*s) - 1
+	x := (*s)[last]
+	*s = (*s)[:last]
+	return x
 }

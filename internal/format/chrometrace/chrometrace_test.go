@@ -34,3 +34,21 @@ func TestRows(t *testing.T) {
 		}
 	}
 }
+
+// The time grows with the events, also if all of them overlap.
+func TestManyRows(t *testing.T) {
+	const n = 300_000
+	began := time.Now()
+	var r Rows
+	for i := range time.Duration(n) {
+		if row := r.Place(i, 2*n); row != int(i) {
+			t.Fatalf("event %d is in row %d", i, row)
+		}
+	}
+	if row := r.Place(2*n, 2*n); row != 0 {
+		t.Errorf("the last event is in row %d", row)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+}

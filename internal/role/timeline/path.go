@@ -23,24 +23,20 @@ type Segment struct {
 // slowest returns the longest step that was recorded from its begin to its end, by the master that
 // ran it.
 func (t *Timeline) slowest() (out step, ok bool) {
+	recorded := map[int64]bool{} // steps with nodes
+	for i := range t.Tasks {
+		for j := range t.Tasks[i].ops {
+			recorded[t.Tasks[i].ops[j].step] = true
+		}
+	}
 	for i := range t.Tasks {
 		for _, s := range t.Tasks[i].steps {
-			if s.code == 0 && (!ok || s.end-s.start > out.end-out.start) && t.has(s.step) {
+			if s.code == 0 && (!ok || s.end-s.start > out.end-out.start) && recorded[s.step] {
 				out, ok = s, true
 			}
 		}
 	}
 	return out, ok
-}
-
-// has reports whether nodes of a step were recorded.
-func (t *Timeline) has(step int64) bool {
-	for i := range t.Tasks {
-		if slices.ContainsFunc(t.Tasks[i].ops, func(o op) bool { return o.step == step }) {
-			return true
-		}
-	}
-	return false
 }
 
 // stepIndex finds the executions of one step.
@@ -103,13 +99,17 @@ func (x *stepIndex) cause(p place) (out place, ok bool) {
 	return out, ok
 }
 
-// lastBefore returns the last execution of a node that started before a time and ended by then.
+// maxOverlap bounds the executions of a node that are looked at because they overlap.
+const maxOverlap = 1024
+
+// lastBefore returns the last execution of a node that started before a time and ended by then, if
+// few of them overlap.
 func (x *stepIndex) lastBefore(n nodePlace, at time.Duration) (out place, ok bool) {
 	places := x.byNode[n]
 	i := sort.Search(len(places), func(i int) bool { return x.t.op(places[i]).start >= at })
-	for i--; i >= 0; i-- {
-		if x.t.op(places[i]).end <= at {
-			return places[i], true
+	for _, p := range slices.Backward(places[max(0, i-maxOverlap):i]) {
+		if x.t.op(p).end <= at {
+			return p, true
 		}
 	}
 	return place{}, false

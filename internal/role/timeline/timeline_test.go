@@ -3,6 +3,7 @@ package timeline
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -239,5 +240,28 @@ func TestPathOfLoop(t *testing.T) {
 	took, segments := Build(&pb.ClusterRecording{Tasks: []*pb.RecordedTask{{Name: "/job:worker/replica:0/task:0", Recording: r}}}).Path()
 	if took != 100*time.Millisecond || len(segments) != 1 || segments[0].Nodes != 100 || segments[0].Took != took || segments[0].Idle != 0 {
 		t.Errorf("got %v, %+v", took, segments)
+	}
+}
+
+// A recording has a million records at most. The steps of a master may have no nodes, and the nodes
+// of a task that does not follow the protocol a device each.
+func TestManyRecords(t *testing.T) {
+	const n = 100_000
+	var task Task
+	for i := range time.Duration(n) {
+		node := &pb.RecordedNode{Device: strconv.Itoa(int(i))}
+		task.ops = append(task.ops, op{node: node, step: 1, start: i, end: i + 1})
+		task.steps = append(task.steps, step{span: span{step: 2, end: i}})
+	}
+	began := time.Now()
+	tl := Timeline{Tasks: []Task{task}}
+	if _, ok := tl.slowest(); ok {
+		t.Error("a step without nodes is the slowest")
+	}
+	if lanes := deviceLanes(&task); len(lanes) != n {
+		t.Errorf("%d devices", len(lanes))
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %v", took)
 	}
 }

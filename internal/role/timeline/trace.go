@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -76,9 +77,9 @@ func (tr *tracer) task(i int) {
 		tr.add(partLane, "parts of steps", "part of a step", "part", p.start, p.end, args)
 	}
 	tr.kernels(t)
-	devices := devicesOf(t)
+	lanes := deviceLanes(t)
 	for j := range t.ops {
-		tr.op(place{i, j}, devices)
+		tr.op(place{i, j}, lanes)
 	}
 }
 
@@ -100,22 +101,23 @@ func (tr *tracer) kernels(t *Task) {
 	}
 }
 
-// devicesOf returns the devices of a task's nodes, sorted.
-func devicesOf(t *Task) []string {
-	var out []string
+// deviceLanes returns the lanes of the devices of a task's nodes, in the order of their names. The
+// nodes of a task that does not follow the protocol may have a million devices.
+func deviceLanes(t *Task) map[string]int {
+	lanes := map[string]int{}
 	for i := range t.ops {
-		if d := t.ops[i].node.GetDevice(); !slices.Contains(out, d) {
-			out = append(out, d)
-		}
+		lanes[t.ops[i].node.GetDevice()] = 0
 	}
-	slices.Sort(out)
-	return out
+	for i, name := range slices.Sorted(maps.Keys(lanes)) {
+		lanes[name] = computeLane + i
+	}
+	return lanes
 }
 
 // op adds an execution.
-func (tr *tracer) op(p place, devices []string) {
+func (tr *tracer) op(p place, lanes map[string]int) {
 	o := tr.timeline.op(p)
-	lane := computeLane + slices.Index(devices, o.node.GetDevice())
+	lane := lanes[o.node.GetDevice()]
 	title, name, category := localDevice(o.node.GetDevice()), o.node.GetName(), o.node.GetOp()
 	args := map[string]any{"op": o.node.GetOp(), "step": fmt.Sprint(o.step), "bytes": o.bytes}
 	if queued := o.start - o.ready; queued > 0 {
