@@ -70,6 +70,9 @@ func (f Files) open(path string, right Rights, flag int) (*File, error) {
 	var file *os.File
 	err = f.do(path, func() (err error) {
 		if err = failpoint.Hit("fileio/open"); err == nil {
+			err = f.fs.checkDescriptors()
+		}
+		if err == nil {
 			file, err = p.openRegular(flag, f.fs.fileMode())
 		}
 		return p.explain(err)

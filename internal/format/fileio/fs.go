@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/format/objectstore"
 	"github.com/weft-ml/weft/internal/sys/failpoint"
+	"github.com/weft-ml/weft/internal/sys/openfiles"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -174,6 +175,21 @@ func (s *FS) checkNames(path string, n int) error {
 	}
 	s.refused.Add(1)
 	return status.ResourceExhaustedf("%s; there are more than the %d names that --max-file-names allows to look at", path, s.names)
+}
+
+// connectionShare is the divisor of the part of the process's file descriptors that files leave to
+// connections: the files of one client must not keep the others from connecting.
+const connectionShare = 4
+
+// checkDescriptors returns an error if only the descriptors for connections are left.
+func (s *FS) checkDescriptors() error {
+	if s == nil {
+		return nil
+	}
+	if limit := openfiles.Limit(); limit > 0 && openfiles.Full(limit-limit/connectionShare) {
+		return syscall.EMFILE
+	}
+	return nil
 }
 
 // root is an open root.

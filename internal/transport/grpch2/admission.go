@@ -3,6 +3,8 @@ package grpch2
 import (
 	"net"
 	"net/netip"
+
+	"github.com/weft-ml/weft/internal/sys/openfiles"
 )
 
 // taskShare is the part of the process's file descriptors that only tasks may use.
@@ -47,7 +49,7 @@ func (s *Server) reachedLimit(ip netip.Addr) (l Limit, most int, what string) {
 func (l *Limits) reached(open, ofAddress, descriptors int) (limit Limit, most int, what string) {
 	most = l.Connections
 	if most > 0 {
-		if files := openFileLimit(); files > 0 {
+		if files := openfiles.Limit(); files > 0 {
 			most = min(most, (files-files/taskShare)/descriptors)
 		}
 	}

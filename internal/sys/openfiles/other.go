@@ -1,0 +1,10 @@
+//go:build !unix
+
+// Package openfiles tells how many file descriptors the process may have open, and how many it has.
+package openfiles
+
+// Limit returns 0: the number is not known.
+func Limit() int { return 0 }
+
+// Full returns false: the number is not known.
+func Full(int) bool { return false }

@@ -1,5 +1,0 @@
-//go:build !unix
-
-package grpch2
-
-func openFileLimit() int { return 0 }
