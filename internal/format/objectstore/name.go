@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -103,6 +104,14 @@ func (n Name) missing() error {
 		return status.NotFoundf("Object %s does not exist", n)
 	}
 	return status.NotFoundf("The specified path %s was not found.", n)
+}
+
+// take asks for memory for a part of the object: many files may be open at once.
+func (n Name) take(bytes int64) error {
+	if !membudget.Take(bytes) {
+		return status.ResourceExhaustedf("%s; out of memory: there is none for %d bytes of the object", n, bytes)
+	}
+	return nil
 }
 
 // NotBucket returns an error if the name is that of a bucket.

@@ -74,6 +74,9 @@ func (r *Reader) Read(ctx context.Context, b []byte) (int, error) {
 	if r.at < r.start || r.at >= r.start+int64(len(r.window)) {
 		n := min(int64(r.ahead), r.info.Size-r.at)
 		if int64(cap(r.window)) < n {
+			if err := r.name.take(n); err != nil {
+				return 0, err
+			}
 			r.window = make([]byte, n)
 		}
 		r.window = r.window[:n]
@@ -135,7 +138,11 @@ func (r *Reader) small(ctx context.Context, b []byte, offset int64) error {
 		number := offset / blockSize
 		block, ok := r.blocks[number]
 		if !ok {
-			block = make([]byte, min(blockSize, r.info.Size-number*blockSize))
+			size := min(blockSize, r.info.Size-number*blockSize)
+			if err := r.name.take(size); err != nil {
+				return err
+			}
+			block = make([]byte, size)
 			if err := r.get(ctx, block, number*blockSize); err != nil {
 				return err
 			}

@@ -150,7 +150,11 @@ func (s *s3) extend(ctx context.Context, n Name, old Info, b []byte) (Info, erro
 
 // send adds an object by reading it, for a store that does not copy parts.
 func (u *s3Upload) send(ctx context.Context, from Name, tag string, size int64) error {
-	buf := make([]byte, partOf(maxParts/2))
+	most := min(int64(partOf(maxParts/2)), size)
+	if err := u.name.take(most); err != nil {
+		return err
+	}
+	buf := make([]byte, most)
 	for offset := int64(0); offset < size; {
 		part := buf[:min(int64(len(buf)), size-offset)]
 		if left := size - offset - int64(len(part)); left > 0 && left < minExtend {

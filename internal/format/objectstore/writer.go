@@ -57,10 +57,26 @@ func (w *Writer) Write(ctx context.Context, b []byte) (int, error) {
 			continue
 		}
 		n := min(len(b), size-len(w.buf))
+		if err := w.name.grow(&w.buf, n); err != nil {
+			return written, err
+		}
 		w.buf = append(w.buf, b[:n]...)
 		b, written = b[n:], written+n
 	}
 	return written, nil
+}
+
+// grow makes room for more bytes of the object in a buffer.
+func (n Name) grow(buf *[]byte, more int) error {
+	if cap(*buf)-len(*buf) >= more {
+		return nil
+	}
+	room := max(2*cap(*buf), len(*buf)+more)
+	if err := n.take(int64(room)); err != nil {
+		return err
+	}
+	*buf = append(make([]byte, 0, room), *buf...)
+	return nil
 }
 
 // send sends the buffer as a part that is not the last.
@@ -155,6 +171,9 @@ func OpenAppender(ctx context.Context, n Name, truncate bool) (*Appender, error)
 		return a, n.error(err)
 	}
 	if a.stored.Size > 0 && a.stored.Size < minExtend {
+		if err := n.take(a.stored.Size); err != nil {
+			return nil, err
+		}
 		a.head = make([]byte, a.stored.Size)
 		if err := s.get(ctx, n, a.stored.Tag, 0, a.head); err != nil {
 			return nil, n.error(err)
@@ -167,6 +186,9 @@ func OpenAppender(ctx context.Context, n Name, truncate bool) (*Appender, error)
 func (a *Appender) Write(ctx context.Context, b []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err := a.name.grow(&a.tail, len(b)); err != nil {
+		return 0, err
+	}
 	a.tail = append(a.tail, b...)
 	a.changed = true
 	if len(a.tail) >= partSize {
@@ -198,6 +220,9 @@ func (a *Appender) storeLocked(ctx context.Context) error {
 	if a.stored.Size >= minExtend {
 		info, err = a.service.extend(ctx, a.name, a.stored, a.tail)
 	} else {
+		if err := a.name.grow(&a.head, len(a.tail)); err != nil {
+			return err
+		}
 		a.head = append(a.head, a.tail...)
 		a.tail = nil
 		info, err = a.service.put(ctx, a.name, a.head)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/format/crc32c"
 	"github.com/weft-ml/weft/internal/format/unsized"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -21,12 +22,19 @@ type Reader struct {
 	buf    []byte    // the current record
 }
 
-// NewReader returns a reader of the records in r.
+// readBuffer is the size of the buffer of a reader in bytes.
+const readBuffer = 64 << 10
+
+// NewReader returns a reader of the records in r. The error has the code ResourceExhausted if there
+// is no memory for its buffer.
 func NewReader(r io.Reader, c Compression) (*Reader, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	return &Reader{src: bufio.NewReaderSize(r, 64<<10), c: c}, nil
+	if !membudget.Take(readBuffer) {
+		return nil, status.ResourceExhaustedf("out of memory: there is none for the buffer of a file (--memory-limit)")
+	}
+	return &Reader{src: bufio.NewReaderSize(r, readBuffer), c: c}, nil
 }
 
 // Offset returns the position of the next record in the decompressed file, in bytes.

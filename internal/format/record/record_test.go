@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -160,4 +161,22 @@ func TestMemoryOfWriters(t *testing.T) {
 	if status.CodeOf(err) != status.ResourceExhausted {
 		t.Errorf("after %d writers: %v", len(all), err)
 	}
+}
+
+// Each open file has a buffer.
+func TestMemoryOfReaders(t *testing.T) {
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(64 << 20)
+	var all []*Reader
+	var err error
+	for i := 0; i < 2000 && err == nil; i++ {
+		var r *Reader
+		if r, err = NewReader(strings.NewReader(""), None); err == nil {
+			all = append(all, r)
+		}
+	}
+	if status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("after %d readers: %v", len(all), err)
+	}
+	runtime.KeepAlive(all)
 }

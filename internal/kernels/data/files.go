@@ -11,6 +11,7 @@ import (
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/record"
 	"github.com/weft-ml/weft/internal/format/unsized"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -154,10 +155,16 @@ func (it *filesIterator) next(r *run) (element, error) {
 	return nil, errEnd
 }
 
+// fileBuffer is the size of the buffer of an open file in bytes.
+const fileBuffer = 1 << 18
+
 // begin opens the current file. It is closed at its end, or by a finalizer if the iterator is
 // dropped.
 func (it *filesIterator) begin(r *run) error {
 	name := it.d.names[it.i]
+	if !membudget.Take(fileBuffer) {
+		return status.ResourceExhaustedf("There is not enough memory for further open files of datasets (--memory-limit).")
+	}
 	f, err := it.d.files.In(r.ctx.Context()).Open(name)
 	if err != nil {
 		return err
@@ -220,7 +227,7 @@ func decompress(r io.Reader, compression string) (*bufio.Reader, error) {
 	case err != nil:
 		return nil, status.DataLossf("cannot decompress: %v", err)
 	}
-	return bufio.NewReaderSize(r, 1<<18), nil
+	return bufio.NewReaderSize(r, fileBuffer), nil
 }
 
 // lines reads the lines of a text without their line ends.
@@ -243,7 +250,7 @@ func (l lines) record() (string, error) {
 type records struct{ *record.Reader }
 
 func openRecords(f *fileio.File, compression string) (recordReader, error) {
-	from, err := record.NewReader(bufio.NewReaderSize(f, 1<<18), record.Compression(compression))
+	from, err := record.NewReader(bufio.NewReaderSize(f, fileBuffer), record.Compression(compression))
 	return records{from}, err
 }
 

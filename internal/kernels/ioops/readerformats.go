@@ -13,6 +13,7 @@ import (
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/format/record"
 	"github.com/weft-ml/weft/internal/format/unsized"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -61,7 +62,11 @@ func (o *opened) use(ctx context.Context) { o.file.Use(ctx) }
 // key returns the name of record n.
 func (o *opened) key(n int64) string { return o.path + ":" + strconv.FormatInt(n, 10) }
 
+// openFile opens a file, and asks for the memory of its buffer.
 func openFile(files fileio.Files, path string) (opened, error) {
+	if !membudget.Take(readerBuffer) {
+		return opened{}, status.ResourceExhaustedf("There is not enough memory for further files of readers (--memory-limit).")
+	}
 	f, err := files.Open(path)
 	return opened{path: path, file: f}, err
 }
