@@ -35,3 +35,20 @@ func TestLongRequestsEnd(t *testing.T) {
 		}
 	}
 }
+
+// The order of all elements, which may be a billion, is drawn within a step. If that ends, a later
+// step draws it.
+func TestRandomAccessOfShuffleEnds(t *testing.T) {
+	b := newBench(t)
+	d := b.make("ShuffleDataset", b.count(0, 9), num(10), num(1), num(2))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	b.env.Step.Context = ctx
+	if _, err := b.run("at", "GetElementAtIndex", b.attrs(), d, num(3)); status.CodeOf(err) != status.Cancelled {
+		t.Errorf("in a step that has ended: %v", err)
+	}
+	b.env.Step.Context = t.Context()
+	if _, err := b.run("again", "GetElementAtIndex", b.attrs(), d, num(3)); err != nil {
+		t.Error(err)
+	}
+}

@@ -51,9 +51,11 @@ type groupsIterator struct {
 	source
 	d         *groupsDataset
 	groups    map[int64]*group
-	window    []element // elements of current
-	key       int64     // key of the window
-	current   iterator  // nil if there is none
+	meter     membudget.Meter // of groups
+	keys      []int64         // of the groups that are still to come, at the end of the input
+	window    []element       // elements of current
+	key       int64           // key of the window
+	current   iterator        // nil if there is none
 	exhausted bool
 }
 
@@ -93,13 +95,24 @@ func (it *groupsIterator) advance(r *run) error {
 			return it.flush(r, key, g)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(it.groups)) {
+	if it.keys == nil {
+		it.keys = membudget.MakeCap[int64](len(it.groups))
+		it.keys = slices.AppendSeq(it.keys, maps.Keys(it.groups))
+		slices.Sort(it.keys)
+	}
+	for len(it.keys) > 0 {
+		key := it.keys[0]
+		it.keys = it.keys[1:]
 		if g := it.groups[key]; len(g.elems) > 0 {
 			return it.flush(r, key, g)
 		}
 	}
 	return errEnd
 }
+
+// groupMemory is about the memory of a group with one element, which may share its tensors, in
+// bytes.
+const groupMemory = 160
 
 // group returns the key and the group of an element.
 func (it *groupsIterator) group(r *run, e element) (int64, *group, error) {
@@ -117,6 +130,7 @@ func (it *groupsIterator) group(r *run, e element) (int64, *group, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	it.meter.MustTakeEntry(groupMemory)
 	g := &group{size: size}
 	it.groups[key] = g
 	return key, g, nil
@@ -160,6 +174,9 @@ func (it *groupsIterator) open(r *run) (iterator, error) {
 }
 
 func (it *groupsIterator) state(a *archive) {
+	if a.loading {
+		it.keys = nil
+	}
 	a.bool(&it.exhausted)
 	a.int(&it.key)
 	a.elements(&it.window)

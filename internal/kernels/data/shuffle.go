@@ -32,8 +32,8 @@ type shuffleDataset struct {
 
 // order is a random order of all elements of a dataset, drawn at the first random access.
 type order struct {
-	once   sync.Once
-	places []int64
+	mu     sync.Mutex
+	places []int64 // guarded by mu; nil before it is drawn
 }
 
 func bufferSize(n *node, ctx *kernel.Context) (int64, error) {
@@ -86,19 +86,44 @@ func (d *shuffleDataset) at(r *run, i int64) (element, error) {
 	if n < 0 {
 		return elementByIterating(r, d, i)
 	}
-	d.order.once.Do(func() {
-		d.order.places = membudget.Make[int64](n)
-		from := newStream(d.seeds.seed, d.seeds.seed2)
-		for k := range d.order.places {
-			d.order.places[k] = int64(k)
-		}
-		for k := range n {
-			j := k + int64(from.next())%(n-k)
-			d.order.places[j], d.order.places[k] = d.order.places[k], d.order.places[j]
-		}
-	})
-	return atIndex(r, d.input, d.order.places[i])
+	places, err := d.places(r, n)
+	if err != nil {
+		return nil, err
+	}
+	return atIndex(r, d.input, places[i])
 }
+
+// places returns the order of n elements. Steps that ask for the first time draw it at the same
+// time: that may take minutes, and none waits for another one, whose step may end.
+func (d *shuffleDataset) places(r *run, n int64) ([]int64, error) {
+	d.order.mu.Lock()
+	places := d.order.places
+	d.order.mu.Unlock()
+	if places != nil {
+		return places, nil
+	}
+	places = membudget.Make[int64](n)
+	for k := range places {
+		places[k] = int64(k)
+	}
+	from := newStream(d.seeds.seed, d.seeds.seed2)
+	for k := range n {
+		if k%placesBetween == 0 {
+			if err := r.cancelled(); err != nil {
+				return nil, err
+			}
+		}
+		j := k + int64(from.next())%(n-k)
+		places[j], places[k] = places[k], places[j]
+	}
+	d.order.mu.Lock()
+	defer d.order.mu.Unlock()
+	d.order.places = places
+	return places, nil
+}
+
+// placesBetween is the number of places that are drawn between two looks at the step.
+const placesBetween = 1 << 16
 
 type shuffleIterator struct {
 	source
