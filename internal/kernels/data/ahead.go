@@ -69,6 +69,18 @@ const (
 	componentMemory = 100
 )
 
+// goroutineMemory is about the memory of a goroutine that reads a dataset, in bytes.
+const goroutineMemory = 8 << 10
+
+// takeGoroutines asks for the memory of n goroutines: there are exponentially many iterators of a
+// dataset that has others twice, each with goroutines of its own.
+func takeGoroutines(n int) error {
+	if !membudget.Take(goroutineMemory * int64(n)) {
+		return status.ResourceExhaustedf("There is not enough memory to read datasets ahead of requests (--memory-limit).")
+	}
+	return nil
+}
+
 // buffered is ready for a buffer that is filled ahead of requests, whose size a client chooses. If
 // there is no memory for the element, the result is an error.
 func buffered(e element, err error) *result {

@@ -49,13 +49,15 @@ func (it *aheadInterleave) next(r *run) (element, error) {
 		it.mu.Lock()
 		p := it.take()
 		end := p == nil && it.exhausted && len(it.freed) == len(it.lanes)
-		it.start(r)
+		err := it.start(r)
 		it.mu.Unlock()
 		switch {
 		case p != nil:
 			return p.value, p.err
 		case end:
 			return nil, errEnd
+		case err != nil:
+			return nil, err
 		}
 		if err := it.changed.wait(r); err != nil {
 			return nil, err
@@ -142,9 +144,19 @@ func (it *aheadInterleave) free(l *aheadLane) {
 	}
 }
 
-// start starts the goroutines that have work. The caller holds mu.
-func (it *aheadInterleave) start(r *run) {
+// start starts the goroutines that have work. It returns an error if there is work, but no memory
+// for any goroutine. The caller holds mu.
+func (it *aheadInterleave) start(r *run) error {
+	starved := func(err error) error {
+		if it.reading || it.workers > 0 {
+			return nil
+		}
+		return err
+	}
 	if !it.exhausted && !it.reading && it.hasRoom() {
+		if err := takeGoroutines(1); err != nil {
+			return starved(err)
+		}
 		it.reading = true
 		go it.readInput(r.ahead())
 	}
@@ -153,16 +165,20 @@ func (it *aheadInterleave) start(r *run) {
 	}
 	for range it.lanes {
 		if it.workers >= it.d.parallel.calls {
-			return
+			return nil
 		}
 		it.scan = (it.scan + 1) % len(it.lanes)
 		l := it.lanes[it.scan]
 		if l != nil && !l.busy && !l.ended && len(l.results) < it.d.parallel.buffer {
+			if err := takeGoroutines(1); err != nil {
+				return starved(err)
+			}
 			l.busy = true
 			it.workers++
 			go it.readLane(r.ahead(), l)
 		}
 	}
+	return nil
 }
 
 // hasRoom reports whether another lane may be opened. The caller holds mu.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -49,6 +50,22 @@ func TestRandomAccessOfShuffleEnds(t *testing.T) {
 	}
 	b.env.Step.Context = t.Context()
 	if _, err := b.run("again", "GetElementAtIndex", b.attrs(), d, num(3)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A chain of stages that have the one before twice has exponentially many iterators, and each of
+// these reads its inputs on goroutines.
+func TestGoroutinesAskForMemory(t *testing.T) {
+	b := newBench(t)
+	d := b.count(0, 3)
+	for range 14 {
+		d = b.make("ChooseFastestDataset", d, d)
+	}
+	it := b.iterator("it", d)
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(128 << 20)
+	if _, err := b.run("next", "IteratorGetNext", b.attrs(), it); status.CodeOf(err) != status.ResourceExhausted {
 		t.Error(err)
 	}
 }

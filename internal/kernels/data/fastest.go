@@ -102,6 +102,9 @@ func (it *fastestIterator) next(r *run) (element, error) {
 		it.choose()
 		return it.inputs[it.chosen].next(r)
 	}
+	if err := takeGoroutines(len(it.inputs)); err != nil {
+		return nil, err
+	}
 	it.tried++
 	results := membudget.Make[*result](len(it.inputs))
 	for i, in := range it.inputs {

@@ -102,16 +102,22 @@ func (it *parallelMapIterator) next(r *run) (element, error) {
 		it.mu.Lock()
 		p := it.take()
 		end := p == nil && it.exhausted && len(it.results) == 0
+		var err error
 		if !it.exhausted && !it.reading && len(it.results) < it.calls {
-			it.reading = true
-			go it.read(r.ahead())
+			if err = takeGoroutines(1); err == nil {
+				it.reading = true
+				go it.read(r.ahead())
+			}
 		}
+		waits := len(it.results) > 0
 		it.mu.Unlock()
 		switch {
 		case p != nil:
 			return p.value, p.err
 		case end:
 			return nil, errEnd
+		case err != nil && !waits: // no call will end
+			return nil, err
 		}
 		if err := it.changed.wait(r); err != nil {
 			return nil, err
@@ -157,7 +163,12 @@ func (it *parallelMapIterator) read(r *run) {
 			p := newResult()
 			//sizedmake:ok at most one for each call
 			it.results = append(it.results, p)
-			go it.call(r.ahead(), e, p)
+			if err := takeGoroutines(1); err != nil {
+				e.release()
+				p.set(nil, err)
+			} else {
+				go it.call(r.ahead(), e, p)
+			}
 		}
 		more = err == nil && len(it.results) < it.calls && r.lifetime.Err() == nil
 		it.reading = more

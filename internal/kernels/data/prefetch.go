@@ -65,13 +65,16 @@ func (it *prefetchIterator) next(r *run) (element, error) {
 				it.record(r.stats)
 			}
 			it.buffer = it.buffer[1:]
-			it.fill(r)
+			_ = it.fill(r) // the request that finds the buffer empty returns the error
 			it.mu.Unlock()
 			return p.value, p.err
 		}
-		it.fill(r)
+		err := it.fill(r)
 		more := it.more
 		it.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
 		select {
 		case <-more:
 		case <-r.ctx.Context().Done():
@@ -91,13 +94,18 @@ func (it *prefetchIterator) record(s *recorder) {
 	s.set(it.d.node+statsDelimiter+"buffer_capacity", most)
 }
 
-// fill starts the goroutine, unless it is running or the buffer is full. The caller holds mu.
-func (it *prefetchIterator) fill(r *run) {
+// fill starts the goroutine, unless it is running or the buffer is full. It returns an error if
+// there is no memory for it. The caller holds mu.
+func (it *prefetchIterator) fill(r *run) error {
 	if it.filled != nil || int64(len(it.buffer)) >= it.d.size {
-		return
+		return nil
+	}
+	if err := takeGoroutines(1); err != nil {
+		return err
 	}
 	it.filled, it.more = make(chan struct{}), make(chan struct{})
 	go it.work(r.ahead(), it.filled)
+	return nil
 }
 
 func (it *prefetchIterator) work(r *run, filled chan struct{}) {
