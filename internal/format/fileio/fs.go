@@ -178,8 +178,9 @@ func (s *FS) checkNames(path string, n int) error {
 }
 
 // connectionShare is the divisor of the part of the process's file descriptors that files leave to
-// connections: the files of one client must not keep the others from connecting.
-const connectionShare = 4
+// connections: the files of one client must not keep the others from connecting. Connections of
+// clients leave a quarter, so half of that is for files however many clients there are.
+const connectionShare = 8
 
 // checkDescriptors returns an error if only the descriptors for connections are left.
 func (s *FS) checkDescriptors() error {
