@@ -147,6 +147,7 @@ func (d *Dispatcher) registerLocked(req *datapb.WorkerHeartbeatRequest) (*worker
 	}
 	if err := d.joinLocked(w); err != nil {
 		delete(d.state.workers, w.Address) // it joins again with its next heartbeat
+		d.closeConnLocked(w.Address)
 		return nil, err
 	}
 	return w, nil
@@ -310,8 +311,13 @@ func (d *Dispatcher) forgetLocked(address string) {
 		}
 	}
 	delete(d.state.workers, address)
+	d.closeConnLocked(address)
+}
+
+// closeConnLocked closes the connection to a worker, if there is one.
+func (d *Dispatcher) closeConnLocked(address string) {
 	if conn := d.conns[address]; conn != nil {
-		conn.Close()
 		delete(d.conns, address)
+		d.running.Go(conn.Close) // it waits for a worker that does not read
 	}
 }

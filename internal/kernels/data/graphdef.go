@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
@@ -178,7 +176,7 @@ func (n *node) libraryOf(names ...string) (*pb.FunctionDefLibrary, error) {
 		return nil, err
 	}
 	lib := &pb.FunctionDefLibrary{}
-	if err := proto.Unmarshal(b, lib); err != nil {
+	if err := protomem.Unmarshal(b, lib); err != nil {
 		return nil, status.Internalf("cannot decode the functions of %s: %v", n.Op.Name, err)
 	}
 	return lib, nil

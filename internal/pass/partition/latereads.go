@@ -2,8 +2,12 @@ package partition
 
 import "github.com/weft-ml/weft/graph"
 
-// lateSliceLimit bounds the nodes that are followed to find out what an operand depends on.
-const lateSliceLimit = 256
+// What is followed to find out what an operand depends on is bounded. Many updates may depend on
+// one node with very many inputs.
+const (
+	lateSliceLimit = 256  // nodes
+	lateEdgeLimit  = 1024 // inputs of these nodes
+)
 
 // lateRead is a read of a variable that must wait for an input of the node that uses it.
 type lateRead struct {
@@ -71,7 +75,7 @@ func readOf(handle graph.Output, update *graph.Node) *graph.Node {
 // arrivesLater reports whether operand depends on another part and can run before read. The edges
 // of the reads that were found count, so that two of them never wait for each other.
 func (f *lateReadFinder) arrivesLater(operand, read *graph.Node) bool {
-	remote := false
+	remote, edges := false, 0
 	seen := map[*graph.Node]bool{operand: true}
 	next := []*graph.Node{operand}
 	visit := func(n *graph.Node) {
@@ -83,7 +87,8 @@ func (f *lateReadFinder) arrivesLater(operand, read *graph.Node) bool {
 	for len(next) > 0 {
 		n := next[len(next)-1]
 		next = next[:len(next)-1]
-		if n == read || n.IsSwitch() || n.IsMerge() || n.IsEnter() || len(seen) > lateSliceLimit {
+		edges += n.NumInputs() + len(n.ControlInputs()) + len(f.waits[n])
+		if n == read || n.IsSwitch() || n.IsMerge() || n.IsEnter() || len(seen) > lateSliceLimit || edges > lateEdgeLimit {
 			return false
 		}
 		remote = remote || f.location[n.ID] != f.location[read.ID]

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/worker"
 	"github.com/weft-ml/weft/internal/runtime/function"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/trust"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -31,8 +32,9 @@ type Context struct {
 	ops       opCache
 	lastUse   atomic.Int64 // Unix time in ns
 
+	view atomic.Uint64 // changed with mu held
+
 	mu      sync.Mutex
-	view    uint64         // guarded by mu
 	library *graph.Library // added to with mu held
 	// number of registrations of each function of the library; guarded by mu
 	registered map[string]int
@@ -66,9 +68,10 @@ func newContext(ctx context.Context, s *Service, req *pb.CreateContextRequest) (
 		service: s, owner: owner, id: req.GetContextId(), task: scope.Task().String(), prefix: scope.Task().String() + "/",
 		leader: worker.LeaderOf(config), keepAlive: time.Duration(req.GetKeepAliveSecs()) * time.Second, scope: scope,
 		timeout: time.Duration(max(config.GetOperationTimeoutInMs(), 0)) * time.Millisecond,
-		view:    req.GetContextViewId(), library: graph.New(s.Kernels).Library, registered: map[string]int{},
+		library: graph.New(s.Kernels).Library, registered: map[string]int{},
 		handles: map[handleID]*handle{}, components: map[string]component{}, plans: map[string]*plan{},
 	}
+	c.view.Store(req.GetContextViewId())
 	c.runtime = c.newRuntime(c.library)
 	c.touch()
 	return c, nil
@@ -90,22 +93,23 @@ func (c *Context) isStale(now time.Time) bool {
 	return c.keepAlive > 0 && now.UnixNano()-c.lastUse.Load() > int64(c.keepAlive)
 }
 
-func (c *Context) viewID() uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.view
-}
+// viewMemory is about the memory of the runtime of a view in bytes.
+const viewMemory = 4 << 10
 
 // update moves to the next view. Functions are placed anew, because the incarnations of devices and
 // the tasks that have parts of them may have changed. Handles stay.
 func (c *Context) update(req *pb.UpdateContextRequest) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if next := req.GetContextViewId(); next != c.view+1 {
+	view := c.view.Load()
+	if next := req.GetContextViewId(); next != view+1 {
 		return status.InvalidArgumentf("EagerService:UpdateContext failed. Context id: <%d> currently at view #%d but received update "+
-			"request at view #%d. View id should only be continuously incremented.", c.id, c.view, next)
+			"request at view #%d. View id should only be continuously incremented.", c.id, view, next)
 	}
 	if len(req.GetClusterDeviceAttributes()) > 0 {
+		if !membudget.TakeRecord(viewMemory) { // the runtime of the earlier view stays
+			return status.ResourceExhaustedf("There is not enough memory for another view of the context %d (--memory-limit).", c.id)
+		}
 		if err := c.scope.Update(req.GetServerDef(), req.GetClusterDeviceAttributes()); err != nil {
 			return err
 		}
@@ -113,7 +117,7 @@ func (c *Context) update(req *pb.UpdateContextRequest) error {
 		c.runtime = c.newRuntime(c.library)
 		clear(c.plans)
 	}
-	c.view++
+	c.view.Store(view + 1)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/weft-ml/weft/internal/opkit/guard"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/role/worker"
@@ -179,7 +180,9 @@ func (f *call) execute(ctx context.Context) error {
 	defer recording.Part(f.step)()
 	var parts sync.WaitGroup
 	for _, p := range f.plan.remotes {
-		parts.Go(func() { f.ended(f.runRemote(p)) })
+		parts.Go(func() {
+			f.ended(guard.Call("function "+f.op.GetName(), func() error { return f.runRemote(p) }))
+		})
 	}
 	values := make([]tensor.Tensor, len(f.args))
 	for i := range f.args {
@@ -233,6 +236,10 @@ func (f *call) describe() error {
 	return nil
 }
 
+// maxPlans bounds the plans of a context. A client that puts a counter into an attribute would fill
+// it otherwise.
+const maxPlans = 4096
+
 // findPlan returns the plan for the function and the devices of the arguments.
 func (f *call) findPlan(ctx context.Context) (*plan, error) {
 	key, err := cacheKey(f.op, f.device.Name)
@@ -251,6 +258,9 @@ func (f *call) findPlan(ctx context.Context) (*plan, error) {
 	}
 	p := c.plans[key]
 	if p == nil {
+		if len(c.plans) >= maxPlans {
+			clear(c.plans) // calls that use one keep it
+		}
 		p = &plan{name: f.op.GetName(), lock: make(chan struct{}, 1)}
 		p.lock <- struct{}{}
 		c.plans[key] = p

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -16,6 +17,9 @@ import (
 // What a context keeps for its client is refused when there is no memory for it.
 func TestNoMemoryForRecords(t *testing.T) {
 	c := &Context{handles: map[handleID]*handle{}, components: map[string]component{}}
+	kernel.Register(kernel.Op{Def: opdef.Def{
+		Name: "ManyOutputs", Doc: "-", Out: []string{"outputs: num * float32"}, Attrs: []string{"num: int"}, Shape: opdef.UnknownShape,
+	}})
 	membudget.SetLimit(1 << 20)
 	defer membudget.SetLimit(0)
 	large := make([]byte, 256<<10)
@@ -41,6 +45,15 @@ func TestNoMemoryForRecords(t *testing.T) {
 		},
 		"the key of an operation": func() error {
 			_, err := cacheKey(&pb.Operation{Name: "Const", Attrs: map[string]*pb.AttrValue{"s": {Value: &pb.AttrValue_S{S: large}}}}, "CPU:0")
+			return err
+		},
+		"an operation with many outputs": func() error {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // it does not wait for memory
+			s := &Context{service: &Service{Config: Config{Kernels: kernel.Default}}}
+			_, _, err := s.compile(ctx, &kernel.Device{}, &pb.Operation{Name: "ManyOutputs", Attrs: map[string]*pb.AttrValue{
+				"num": {Value: &pb.AttrValue_I{I: 1 << 20}},
+			}})
 			return err
 		},
 		"a part of a function": func() error {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pass/partition"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/runtime/executor"
@@ -89,7 +90,7 @@ func (c *Context) run(ctx context.Context, d *kernel.Device, op *pb.Operation, a
 		release(args)
 		return receive(r.Step(), op)
 	}
-	compiled, err := c.ops.get(c, d, op)
+	compiled, err := c.ops.get(ctx, c, d, op)
 	if err == nil && len(args) != compiled.inputs {
 		err = status.InvalidArgumentf("operation %s takes %d inputs, got %d", op.GetName(), compiled.inputs, len(args))
 	}
@@ -207,7 +208,7 @@ func (o *opCache) clear() {
 }
 
 // get returns the compiled form of an operation.
-func (o *opCache) get(c *Context, d *kernel.Device, op *pb.Operation) (*compiledOp, error) {
+func (o *opCache) get(ctx context.Context, c *Context, d *kernel.Device, op *pb.Operation) (*compiledOp, error) {
 	key, err := cacheKey(op, d.Name)
 	if err != nil {
 		return nil, err
@@ -218,7 +219,7 @@ func (o *opCache) get(c *Context, d *kernel.Device, op *pb.Operation) (*compiled
 	if found != nil {
 		return found, nil
 	}
-	made, keep, err := c.compile(d, op)
+	made, keep, err := c.compile(ctx, d, op)
 	if err != nil || !keep {
 		return made, err
 	}
@@ -261,7 +262,9 @@ const minCountedKey = 16 << 10
 
 // compile builds the graph of an operation. It reports whether the result can be kept: operations
 // that refer to functions depend on the library.
-func (c *Context) compile(d *kernel.Device, op *pb.Operation) (compiled *compiledOp, keep bool, err error) {
+//
+// An operation has as many inputs and outputs as an attribute says, so their memory is asked for.
+func (c *Context) compile(ctx context.Context, d *kernel.Device, op *pb.Operation) (compiled *compiledOp, keep bool, err error) {
 	attrs, err := pbconv.AttrsFromProto(op.GetAttrs())
 	if err != nil {
 		return nil, false, err
@@ -278,6 +281,12 @@ func (c *Context) compile(d *kernel.Device, op *pb.Operation) (compiled *compile
 	if err != nil {
 		return nil, false, err
 	}
+	release := membudget.AwaitHold(ctx, partition.FootprintOf(1+len(n.InTypes)+len(n.OutTypes)))
+	if release == nil {
+		return nil, false, status.ResourceExhaustedf("There is not enough memory for the %d inputs and %d outputs of operation %s (--memory-limit).",
+			len(n.InTypes), len(n.OutTypes), op.GetName())
+	}
+	defer release()
 	n.Assigned = d.Name
 	compiled = &compiledOp{inputs: len(n.InTypes), outputs: len(n.OutTypes), types: n.InTypes}
 	for i, t := range n.InTypes {

@@ -111,7 +111,7 @@ func (s *Service) CreateContext(ctx context.Context, req *pb.CreateContextReques
 			}
 		}
 	} else if c := s.contexts[id]; c != nil {
-		if view < c.viewID() || !c.mayUse(ctx) {
+		if view < c.view.Load() || !c.mayUse(ctx) {
 			s.mu.Unlock()
 			return nil, status.InvalidArgumentf("EagerService:CreateContext failed. Context id: <%d> already exists.", id)
 		}
@@ -244,7 +244,7 @@ func (s *Service) KeepAlive(ctx context.Context, req *pb.KeepAliveRequest) (*pb.
 	if err != nil {
 		return nil, err
 	}
-	return &pb.KeepAliveResponse{ContextViewId: c.viewID()}, nil
+	return &pb.KeepAliveResponse{ContextViewId: c.view.Load()}, nil
 }
 
 // CloseContext drops a context. It is ignored if the context is unknown or its view is newer: a
@@ -253,7 +253,7 @@ func (s *Service) CloseContext(ctx context.Context, req *pb.CloseContextRequest)
 	id := req.GetContextId()
 	s.mu.Lock()
 	c := s.contexts[id]
-	if c != nil && c.mayUse(ctx) && req.GetContextViewId() >= c.viewID() {
+	if c != nil && c.mayUse(ctx) && req.GetContextViewId() >= c.view.Load() {
 		delete(s.contexts, id)
 	} else {
 		c = nil

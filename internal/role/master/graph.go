@@ -8,10 +8,12 @@ import (
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/opkit/ophistory"
 	"github.com/weft-ml/weft/internal/pass/lower"
+	"github.com/weft-ml/weft/internal/pass/partition"
 	"github.com/weft-ml/weft/internal/pass/place"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/role/quota"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -96,7 +98,7 @@ func (m *Master) ExtendSession(ctx context.Context, req *pb.ExtendSessionRequest
 	if err != nil {
 		return nil, err
 	}
-	version, err := s.extend(def, req.GetCurrentGraphVersion())
+	version, err := s.extend(ctx, def, req.GetCurrentGraphVersion())
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +117,7 @@ func (s *session) checkSize(old *graphState, def *graph.Def) error {
 
 // extend makes the next version of the graph from the given one. Of several concurrent extensions
 // one succeeds.
-func (s *session) extend(def *graph.Def, version int64) (int64, error) {
+func (s *session) extend(ctx context.Context, def *graph.Def, version int64) (int64, error) {
 	s.mu.Lock()
 	old, closed := s.graph, s.closed
 	s.mu.Unlock()
@@ -128,6 +130,12 @@ func (s *session) extend(def *graph.Def, version int64) (int64, error) {
 	if err := s.checkSize(old, def); err != nil {
 		return 0, err
 	}
+	// a small request copies the whole graph
+	release := membudget.AwaitHold(ctx, partition.Footprint(old.source))
+	if release == nil {
+		return 0, status.ResourceExhaustedf("There is not enough memory to extend a graph of %d nodes (--memory-limit).", old.source.NumNodes())
+	}
+	defer release()
 	source := old.source.Copy()
 	if err := checkNew(source, def); err != nil {
 		return 0, err

@@ -2,6 +2,8 @@ package master_test
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/test/testcluster"
 	"github.com/weft-ml/weft/status"
 )
@@ -109,6 +112,20 @@ func TestExtend(t *testing.T) {
 		s.Version = stale
 		expect(t, s.Extend(t.Context(), "", 0), status.Aborted, "Current version is 4 but caller expected")
 	}
+}
+
+// TestNoMemoryToExtend extends a large graph by nothing, which copies it.
+func TestNoMemoryToExtend(t *testing.T) {
+	text := one
+	for i := range 1000 {
+		text += fmt.Sprintf("n%d = TestAdd(a, a)\n", i)
+	}
+	s := open(t, psWorker(t), text)
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(1 << 20)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	expect(t, s.Extend(ctx, "", 0), status.ResourceExhausted, "There is not enough memory to extend a graph of 1001 nodes")
 }
 
 func TestExtensionThatFailsChangesNothing(t *testing.T) {

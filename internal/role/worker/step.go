@@ -97,7 +97,7 @@ func (st *step) abort(why error) {
 }
 
 func newSteps(lender Lender, q *quota.Quota) *steps {
-	return &steps{lender: lender, quota: q, byID: map[int64]*step{}}
+	return &steps{lender: lender, quota: q, byID: map[int64]*step{}, single: collective.Buffers{Shared: true}}
 }
 
 // has reports whether a step exists.

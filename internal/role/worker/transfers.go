@@ -76,15 +76,22 @@ func (l *transferLog) removeLocked(step int64) {
 }
 
 // makeRoomLocked drops all transfers if there are too many, or if there is no memory for another.
-func (l *transferLog) makeRoomLocked(t *transfer) {
+// If there are too many, no master has requested them for long, and logging ends: a master that has
+// vanished does not disable it. makeRoomLocked then returns false.
+func (l *transferLog) makeRoomLocked(t *transfer) bool {
 	full := l.steps[t.step] == nil && len(l.steps) >= maxLoggedSteps || l.kept >= maxLoggedTransfers
 	if full || !l.meter.Take(transferMemory+len(t.name)+len(t.from)+len(t.to)) {
 		l.steps, l.kept = nil, 0
+	}
+	if full {
+		l.wanted = 0
+		return false
 	}
 	if l.steps == nil {
 		l.steps = map[int64]*pb.StepStats{}
 	}
 	l.kept++
+	return true
 }
 
 // active reports whether transfers are recorded.
@@ -98,10 +105,9 @@ func (l *transferLog) active() bool {
 func (l *transferLog) record(t transfer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.wanted == 0 {
+	if l.wanted == 0 || !l.makeRoomLocked(&t) {
 		return
 	}
-	l.makeRoomLocked(&t)
 	stats := l.steps[t.step]
 	if stats == nil {
 		stats = &pb.StepStats{}

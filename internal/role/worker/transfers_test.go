@@ -63,6 +63,9 @@ func TestTransferLog(t *testing.T) {
 	if n := len(w.transfers.steps); n > maxLoggedSteps {
 		t.Errorf("%d steps are kept", n)
 	}
+	if w.transfers.active() {
+		t.Error("transfers are recorded though no master requests them")
+	}
 	logging(&pb.LoggingRequest{EnableRpcLogging: true, Clear: true})
 	if n := len(w.transfers.steps); n != 0 {
 		t.Errorf("%d steps are kept after Clear", n)
@@ -86,9 +89,13 @@ func TestTransfersOfOneStep(t *testing.T) {
 	for range maxLoggedTransfers + 2 {
 		w.transfers.record(transfer{step: 1, to: "a"})
 	}
-	if n := kept(); n != 2 || w.transfers.kept != n {
-		t.Errorf("%d transfers are kept, and %d counted, want 2", n, w.transfers.kept)
+	if n := kept(); n != 0 || w.transfers.kept != n || w.transfers.active() {
+		t.Errorf("%d transfers are kept, and %d counted, want 0; active: %t", n, w.transfers.kept, w.transfers.active())
 	}
+	if _, err := w.Logging(t.Context(), &pb.LoggingRequest{EnableRpcLogging: true}); err != nil {
+		t.Fatal(err)
+	}
+	w.transfers.record(transfer{step: 1, to: "a"})
 	if _, err := w.Logging(t.Context(), &pb.LoggingRequest{FetchStepId: []int64{1}}); err != nil || w.transfers.kept != 0 {
 		t.Errorf("%d transfers are counted, want 0; %v", w.transfers.kept, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -11,6 +12,10 @@ import (
 // maxBuffers bounds the entries of one step. Peers choose keys too, so without a bound they could
 // exhaust the memory of the task.
 const maxBuffers = 1 << 16
+
+// entryMemory is about the memory of an entry without its key and its value in bytes, with the
+// goroutine that waits for it.
+const entryMemory = 4 << 10
 
 // Buffers holds the tensors that this task's devices offer to other devices during a step. Unlike a
 // rendezvous, Offer blocks until the tensor is taken: an operation that returned earlier would let
@@ -24,6 +29,10 @@ const maxBuffers = 1 << 16
 //     if the waiting goroutine has not noticed the end yet.
 //   - If two consumers request the same key, the later one is served.
 type Buffers struct {
+	// Shared says that clients that do not know of each other use the buffers. Above maxBuffers,
+	// an entry then asks for its memory: one client that leaves many would stop the others.
+	Shared bool
+
 	mu    sync.Mutex
 	err   error             // error that ended the step; guarded by mu
 	byKey map[string]*entry // created with the first entry; guarded by mu
@@ -114,7 +123,7 @@ func waitError(ctx context.Context, key string) error {
 }
 
 func (b *Buffers) addLocked(ctx context.Context, key string) (*entry, error) {
-	if len(b.byKey) >= maxBuffers {
+	if len(b.byKey) >= maxBuffers && (!b.Shared || !membudget.TakeRecord(int64(entryMemory+len(key)))) {
 		return nil, status.ResourceExhaustedf("%d buffers of one step are pending", maxBuffers)
 	}
 	if b.byKey == nil {

@@ -2,6 +2,7 @@ package collective
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -266,4 +267,20 @@ func TestForgottenSequence(t *testing.T) {
 		leader = NewSequences()
 	}
 	follower.Forget(8) // not known
+}
+
+// TestSharedBuffers checks that the entries that one client leaves in shared buffers do not stop
+// the others.
+func TestSharedBuffers(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		b := Buffers{Shared: shared}
+		for i := range maxBuffers {
+			if _, err := b.offer(t.Context(), strconv.Itoa(i), tensor.Scalar[float32](3)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := b.offer(t.Context(), "k", tensor.Scalar[float32](3)); (err == nil) != shared {
+			t.Errorf("shared %t: got %v", shared, err)
+		}
+	}
 }

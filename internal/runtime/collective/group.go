@@ -12,7 +12,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// maxRecords bounds the groups, and the instances, that a task stores. Peers choose their keys too.
+// maxRecords bounds the instances that a task stores. Peers choose their keys too. Groups stay, as
+// in TensorFlow, so only memory bounds their number: with a smaller bound, one client could use up
+// the groups of all.
 const maxRecords = 1 << 16
 
 const (
@@ -123,9 +125,6 @@ func (m *Manager) join(in *Member) (*pendingGroup, error) {
 		}
 		if in.Group.Size > maxMembers {
 			return nil, status.ResourceExhaustedf("group_size is %d, at most %d devices may be in a group (group_key=%d)", in.Group.Size, maxMembers, key)
-		}
-		if len(m.groups) >= maxRecords {
-			return nil, status.ResourceExhaustedf("%d collective groups exist", maxRecords)
 		}
 		g = &pendingGroup{
 			size: int(in.Group.Size), kind: in.Device.Type, members: map[string]joined{}, waiting: map[string]int{}, done: make(chan struct{}),
@@ -310,9 +309,6 @@ func (m *Manager) lookup(id groupID) *Group {
 func (m *Manager) remember(id groupID, g *Group) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.remote) >= maxRecords {
-		return status.ResourceExhaustedf("%d collective groups exist", maxRecords)
-	}
 	if !membudget.TakeRecord(g.memory()) {
 		return noMemory("collective group of", id.leader)
 	}

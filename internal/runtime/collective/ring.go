@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -28,12 +30,22 @@ func (r *ring) next(at, by int) int { return (at + by) % len(r.ranks) }
 
 func (r *ring) before(at, by int) int { return (at + len(r.ranks) - by%len(r.ranks)) % len(r.ranks) }
 
+// pieceMemory is about the memory of a piece of a tensor in bytes: its goroutine, its key, and its
+// place in a ring.
+const pieceMemory = 4 << 10
+
 // rings returns one order per offset. In every task, the order starts at the device with that
 // offset. It is reversed for a negative offset.
-func (x *execution) rings() []ring {
+//
+// A client chooses the number of offsets, so rings asks for the memory of all pieces.
+func (x *execution) rings() ([]ring, error) {
 	offsets := x.op.Offsets
 	if len(offsets) == 0 {
 		offsets = x.offsets()
+	}
+	if !membudget.Take(int64(len(offsets)) * int64(len(x.group.Members)) * pieceMemory) {
+		return nil, status.ResourceExhaustedf("There is not enough memory for %d rings of %d devices (--memory-limit).",
+			len(offsets), len(x.group.Members))
 	}
 	tasks := x.group.tasks()
 	out := make([]ring, len(offsets))
@@ -41,7 +53,7 @@ func (x *execution) rings() []ring {
 		first := 0
 		for _, n := range tasks {
 			for d := range n {
-				at := (d + int(max(offset, -offset))) % n
+				at := (d + distance(offset, n)) % n
 				if offset < 0 {
 					at = n - 1 - at
 				}
@@ -53,7 +65,16 @@ func (x *execution) rings() []ring {
 			first += n
 		}
 	}
-	return out
+	return out, nil
+}
+
+// distance returns the absolute value of an offset modulo n.
+func distance(offset int64, n int) int {
+	by := uint64(offset)
+	if offset < 0 {
+		by = -by
+	}
+	return int(by % uint64(n))
 }
 
 // offsets returns the offsets of as many rings as are needed for pieces of at most maxChunk bytes.
@@ -145,7 +166,11 @@ func (x *execution) reduce(ctx context.Context) (tensor.Tensor, error) {
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	rings := x.rings()
+	rings, err := x.rings()
+	if err != nil {
+		out.Release()
+		return tensor.Tensor{}, err
+	}
 	elem, n := x.op.DType.Size(), x.in.NumElements()
 	size := alignedChunk(elem, n, len(x.group.Members)*len(rings))
 	err = x.eachPiece(ctx, n, size, rings, func(ctx context.Context, f *piece) error {
@@ -231,8 +256,13 @@ func (x *execution) gather(ctx context.Context) (tensor.Tensor, error) {
 		return tensor.Tensor{}, err
 	}
 	x.op.Offsets = []int64{0}
+	rings, err := x.rings()
+	if err != nil {
+		out.Release()
+		return tensor.Tensor{}, err
+	}
 	elem, size := x.op.DType.Size(), x.in.NumElements()
-	err = x.eachPiece(ctx, out.NumElements(), size, x.rings(), func(ctx context.Context, f *piece) error {
+	err = x.eachPiece(ctx, out.NumElements(), size, rings, func(ctx context.Context, f *piece) error {
 		t := in.Retain()
 		if f.at != f.chunk {
 			t.Release()
@@ -262,9 +292,13 @@ func (x *execution) reduceScatter(ctx context.Context) (tensor.Tensor, error) {
 		return tensor.Tensor{}, err
 	}
 	x.op.Offsets = []int64{0}
+	rings, err := x.rings()
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
 	n, members := x.in.NumElements(), len(x.group.Members)
 	var out tensor.Tensor
-	err = x.eachPiece(ctx, n, n/members, x.rings(), func(ctx context.Context, f *piece) error {
+	err = x.eachPiece(ctx, n, n/members, rings, func(ctx context.Context, f *piece) error {
 		own := in.Rows(f.lo, f.hi)
 		f.chunk = f.next(f.chunk, 1) // the piece that the next device sends first arrives here last
 		t, err := x.accumulate(ctx, f, &own)

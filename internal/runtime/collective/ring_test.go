@@ -1,11 +1,15 @@
 package collective
 
 import (
+	"context"
+	"math"
 	"slices"
 	"strconv"
 	"testing"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -56,11 +60,15 @@ func TestRings(t *testing.T) {
 		{4, 1, 0, []int64{0}, 4, 100 * mib, [][]int{four}, []int{0}},
 		{4, 1, 0, nil, 4, 100 * mib, [][]int{four, four, four, four}, []int{0, 0, 0, 0}},
 		{4, 1, 0, nil, -1, 100 * mib, [][]int{four}, []int{0}},
+		{1, 3, 0, []int64{math.MaxInt64, math.MinInt64}, 0, 1, [][]int{{1, 2, 0}, {0, 2, 1}}, []int{2, 0}},
 	} {
 		x := &execution{group: groupOf(tt.tasks, tt.devices), rank: tt.rank, op: &kernel.Collective{
 			Offsets: tt.offsets, MaxRings: tt.most, DType: tensor.Float32, Shape: tensor.Shape{tt.elements},
 		}}
-		got := x.rings()
+		got, err := x.rings()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if len(got) != len(tt.want) {
 			t.Errorf("%+v: %d rings", tt, len(got))
 			continue
@@ -71,5 +79,26 @@ func TestRings(t *testing.T) {
 					tt.tasks, tt.devices, tt.rank, tt.offsets, i, r.ranks, r.at, tt.want[i], tt.at[i])
 			}
 		}
+	}
+}
+
+// TestManyRings refuses more rings than there is memory for.
+func TestManyRings(t *testing.T) {
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(256 << 20)
+	in := tensor.Vector(make([]float32, 1<<20)...)
+	x := &execution{group: groupOf(1, 1), in: &in, op: &kernel.Collective{
+		Offsets: make([]int64, 1<<17), DType: tensor.Float32, Shape: tensor.Shape{1 << 20},
+	}}
+	if _, err := x.reduce(t.Context()); status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestPanicOfPiece checks that a panic on the goroutine of a piece fails the operation only.
+func TestPanicOfPiece(t *testing.T) {
+	err := each(t.Context(), 2, func(context.Context, int) error { panic("at the disco") })
+	if status.CodeOf(err) != status.Internal {
+		t.Errorf("got %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -38,8 +39,9 @@ func (s *Sequences) get(key int64) (*sequence, error) {
 	defer s.mu.Unlock()
 	q := s.byKey[key]
 	if q == nil {
-		if len(s.byKey) >= maxRecords {
-			return nil, status.ResourceExhaustedf("%d graphs with collective operations are in use", maxRecords)
+		// it stays, as in TensorFlow
+		if !membudget.TakeRecord(recordMemory) {
+			return nil, status.ResourceExhaustedf("There is not enough memory to number the steps of graph %d (--memory-limit).", key)
 		}
 		q = &sequence{token: make(chan struct{}, 1)}
 		q.token <- struct{}{}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-ml/weft/internal/opkit/guard"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -177,8 +178,8 @@ func (x *execution) receiveLocal(ctx context.Context, key string, n int) (tensor
 	return t, nil
 }
 
-// each calls f concurrently for 0 to n-1 and waits for all calls. The first error cancels the
-// others.
+// each calls f concurrently for 0 to n-1 and waits for all calls. The first error, or panic,
+// cancels the others.
 func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -187,7 +188,7 @@ func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) 
 	var first error
 	for i := range n {
 		wg.Go(func() {
-			if err := f(ctx, i); err != nil {
+			if err := guard.Call("a collective operation", func() error { return f(ctx, i) }); err != nil {
 				once.Do(func() {
 					first = err
 					cancel(err)

@@ -61,7 +61,11 @@ func (r *run) fill(n *node, ins, outs []kernel.Value) error {
 		for i := range ins {
 			if present(&ins[i]) {
 				move(&outs[0], &ins[i])
-				outs[1].Tensor = n.indexes[i].Retain()
+				if i < len(n.indexes) {
+					outs[1].Tensor = n.indexes[i].Retain()
+				} else if !n.unused[1] {
+					outs[1].Tensor = tensor.Scalar(int32(i))
+				}
 				break
 			}
 		}

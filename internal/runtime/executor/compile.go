@@ -38,6 +38,7 @@ type node struct {
 type details struct {
 	pos      int32        // index in the nodes of the compiled graph
 	frame    int32        // index of the frame that the node runs in
+	exit     int32        // index among the Exit nodes of the frame
 	fusible  bool         // may be part of a region
 	takesRef bool         // the first input may be a reference, although its type is a value
 	async    kernel.Async // kern, if it is one
@@ -47,7 +48,7 @@ type details struct {
 	sources  []string // what each input is connected to, if refs is set
 
 	value        tensor.Tensor   // of a constant
-	indexes      []tensor.Tensor // of a Merge: its second output, by input
+	indexes      []tensor.Tensor // of a Merge: its second output for the first maxIndexes inputs
 	index        int             // of an argument or a result
 	child        int             // index of the frame that an Enter node enters
 	invariant    bool            // the value of an Enter node goes to all iterations
@@ -188,6 +189,10 @@ func forwards(n *graph.Node) bool {
 	return n.Op.Name == "Identity" || n.Op.Name == "Enter" || n.Op.Name == "Switch"
 }
 
+// maxIndexes bounds the tensors that a Merge keeps for its second output. A Merge has few inputs,
+// but a client may send one with as many as a request holds.
+const maxIndexes = 16
+
 // compileKnown reads the attributes of an operation that has no kernel.
 func (n *node) compileKnown(attrs opdef.Attrs) error {
 	switch n.kind {
@@ -198,7 +203,7 @@ func (n *node) compileKnown(attrs opdef.Attrs) error {
 		}
 		n.value = value.Retain()
 	case merge:
-		for i := range n.numIn {
+		for i := range min(n.numIn, maxIndexes) {
 			n.indexes = append(n.indexes, tensor.Scalar(i))
 		}
 	case arg, retval:

@@ -22,7 +22,8 @@ const (
 	NamedFrameIDs
 )
 
-// setID sets the ID of the instance of a frame that is entered from iteration iter of its parent.
+// setID sets the ID of the instance of a frame that is entered from iteration iter of its parent. A
+// name is as long as those of all frames around it together.
 func (f *frame) setID(ids FrameIDs, parent *frame, iter int64) {
 	if ids == CombinedFrameIDs {
 		f.id = childFrame(parent.id, iter, f.info.hash)

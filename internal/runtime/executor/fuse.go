@@ -52,7 +52,11 @@ type fusion struct {
 	limits  limits
 	sources [][]int32    // positions of the data inputs
 	regions []*candidate // nil for nodes outside of regions
-	split   []int32      // scratch of grow
+	// scratch of grow: sources whose consumers are not all in the candidate, and the search that
+	// each was last found in
+	split   []int32
+	foundIn []int32
+	search  int32
 }
 
 // candidate is a region that may still grow.
@@ -66,6 +70,7 @@ type candidate struct {
 func newFusion(p *program, l limits) *fusion {
 	f := &fusion{
 		from: p, limits: l, sources: make([][]int32, len(p.nodes)), regions: make([]*candidate, len(p.nodes)),
+		foundIn: make([]int32, len(p.nodes)),
 	}
 	inputs := 0
 	for i := range p.nodes {
@@ -123,21 +128,22 @@ func (f *fusion) findRegions() bool {
 // they can run, so all candidates before c have finished growing.
 func (f *fusion) grow(c *candidate) {
 	split := f.split[:0]
+	f.search++
 	for len(c.open) > 0 {
 		source := c.open[len(c.open)-1]
 		c.open = c.open[:len(c.open)-1]
 		other := f.regions[source]
 		switch {
-		case other == nil || other == c:
+		case other == nil || other == c || f.foundIn[source] == f.search:
 		case len(c.nodes)+len(other.nodes) > f.limits.nodes || c.nanos+other.nanos > f.limits.nanos:
 		case !f.feedsOnly(source, c):
-			if !slices.Contains(split, source) {
-				split = append(split, source) // retried when more of its consumers are in c
-			}
+			f.foundIn[source] = f.search
+			split = append(split, source) // retried when more of its consumers are in c
 		default:
 			c = f.merge(c, other)
 			c.open = append(c.open, split...)
 			split = split[:0]
+			f.search++
 		}
 	}
 	c.open = append(c.open, split...)

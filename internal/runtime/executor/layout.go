@@ -16,6 +16,9 @@ type frameInfo struct {
 	slots    int     // number of inputs of all nodes
 	initial  []count // counts of all nodes at the start of an iteration
 	enters   int     // number of Enter nodes that enter it
+	exits    int     // number of Exit nodes in it
+	nested   int     // number of frames directly in it
+	place    int     // among the frames directly in the frame around it
 	parallel int     // maximum of concurrent iterations
 }
 
@@ -72,9 +75,17 @@ func (l *layout) assign(n *node, gn *graph.Node) {
 	if n.kind == enter {
 		child := l.named(gn.Attrs.String("frame_name"))
 		n.child = child.index
+		if child.enters == 0 {
+			child.place = f.nested
+			f.nested++
+		}
 		child.enters++
 		if child.parallel == 0 {
 			child.parallel = max(gn.Attrs.Int("parallel_iterations"), 1)
 		}
+	}
+	if n.kind == exit {
+		n.exit = int32(f.exits)
+		f.exits++
 	}
 }

@@ -40,6 +40,9 @@ func registerOps() {
 		c.SetOutput(0, tensor.Scalar(times(tensor.Value[int64](c.Input(0)))))
 		return nil
 	}))
+	register("First", []string{"x: N * int64"}, number, []string{"N: int"}, kernel.Stateless(func(c *kernel.Context) error {
+		return c.PassInput(0, 0)
+	}))
 	register("AddLater", two, number, nil, async(later))
 	register("Wait", one, number, nil, async(untilCancelled))
 	register("Work", one, number, []string{"micros: int"}, newWork)

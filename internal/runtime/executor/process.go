@@ -1,6 +1,8 @@
 package executor
 
 import (
+	"unsafe"
+
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -30,7 +32,7 @@ func (r *run) compute(n *node, it *iteration, dead bool) {
 		r.executed += len(n.region.nodes) - 1
 	}
 	if n.isExpensive() {
-		t := r.newTask()
+		t := r.taskFor()
 		t.prepare(n, it, dead)
 		r.enqueue(t)
 		return
@@ -48,7 +50,7 @@ func (r *run) compute(n *node, it *iteration, dead bool) {
 	}
 	if !finished {
 		r.inFlight++
-		r.inline = r.newTask()
+		r.inline = r.taskFor()
 		return
 	}
 	r.conclude(t)
@@ -59,6 +61,19 @@ func (r *run) complete(t *task) {
 	r.inFlight--
 	r.conclude(t)
 	r.freeTask(t)
+}
+
+// taskMemory is about the memory of a task in bytes, with the callback of its kernel.
+const taskMemory = int(unsafe.Sizeof(task{})) + 64
+
+// taskFor returns a task for another node that runs outside of the ownership. As many nodes may
+// wait as iterations of a loop run at the same time, so memory is asked for. If there is none, the
+// run fails.
+func (r *run) taskFor() *task {
+	if r.tasks == nil && !r.meter.Take(taskMemory) {
+		r.fail(status.ResourceExhaustedf("There is not enough memory for another node of the step (--memory-limit)."))
+	}
+	return r.newTask()
 }
 
 // conclude records the error of a finished task and finishes its node.
@@ -101,7 +116,7 @@ func (r *run) finish(n *node, it *iteration, dead bool, outs []kernel.Value) {
 	release(outs)
 	release(it.inputs(n))
 	it.executed++
-	if it.running--; it.running == 0 && it.frame.parent != nil {
+	if it.running--; it.running == 0 && it.frame.parent != nil && r.err == nil {
 		r.retire(it.frame)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -24,13 +25,14 @@ type run struct {
 
 	ready    []activation // a stack
 	root     frame
-	inFlight int          // tasks that are enqueued or asynchronous and not concluded
-	inline   *task        // for kernels that the owner executes itself
-	tasks    *task        // recycled tasks, linked by next
-	frames   *frame       // recycled frames, linked by sibling
-	iters    []*iteration // recycled iterations, by the index of their frame
-	tick     uint         // calls of cheap kernels, for sampling
-	executed int          // nodes that the owner has executed or queued
+	inFlight int             // tasks that are enqueued or asynchronous and not concluded
+	inline   *task           // for kernels that the owner executes itself
+	tasks    *task           // recycled tasks, linked by next
+	frames   *frame          // recycled frames, linked by next
+	iters    []*iteration    // recycled iterations, by the index of their frame
+	meter    membudget.Meter // of iterations and tasks that are not recycled
+	tick     uint            // calls of cheap kernels, for sampling
+	executed int             // nodes that the owner has executed or queued
 	yielder  parallel.Yielder
 
 	completions completionQueue
@@ -83,6 +85,9 @@ func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
 	r.bind(r.inline)
 	it := r.newIteration(&r.root, 0)
 	r.root.oldest, r.root.newest = it, it
+	if it == nil {
+		return r // it has failed
+	}
 	for _, n := range p.roots {
 		r.activate(n, it, false)
 	}

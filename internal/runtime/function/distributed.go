@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	gpu "github.com/weft-ml/weft/internal/gpu/device"
+	"github.com/weft-ml/weft/internal/opkit/guard"
 	"github.com/weft-ml/weft/internal/runtime/executor"
 	"github.com/weft-ml/weft/internal/runtime/rendezvous"
 	"github.com/weft-ml/weft/internal/sys/membudget"
@@ -148,7 +149,7 @@ func (c *distributedCall) run() {
 	c.stop = context.AfterFunc(ctx, func() { c.exchange.Fail(status.FromContext(ctx, "running "+c.fn.Name)) })
 	c.pending = len(c.locals) + len(c.remotes) + 1
 	for _, p := range c.remotes {
-		go func() { c.ended(c.runRemote(p)) }()
+		go func() { c.ended(guard.Call("a call of function "+c.fn.Name, func() error { return c.runRemote(p) })) }()
 	}
 	stats, _ := c.ctx.Stats.(executor.Collector)
 	for i := range c.locals {

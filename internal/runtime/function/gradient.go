@@ -28,7 +28,32 @@ func (r *Runtime) definedBody(fn opdef.Func) (*graph.Body, error) {
 	if f, ok := r.lib.Lookup(fn.Name); ok && !membudget.Take(functionMemory+nodeMemory*int64(len(f.Def.Nodes))) {
 		return nil, status.ResourceExhaustedf("There is not enough memory to prepare function %s (--memory-limit).", fn.Name)
 	}
-	return r.lib.InstantiateBody(fn, r.kernels)
+	body, err := r.lib.InstantiateBody(fn, r.kernels)
+	if err != nil {
+		return nil, err
+	}
+	return body, checkTerminals(fn, body)
+}
+
+// checkTerminals returns an error if a body has nodes of arguments or results besides those of its
+// signature. Their indexes need not be positions in the lists of arguments and results, and two
+// parts of the function could set the same result.
+func checkTerminals(fn opdef.Func, body *graph.Body) error {
+	for n := range body.Graph.Nodes() {
+		var known []*graph.Node
+		switch n.Op.Name {
+		case "_Arg", "_DeviceArg":
+			known = body.Args
+		case "_Retval", "_DeviceRetval":
+			known = body.Rets
+		default:
+			continue
+		}
+		if i := n.Attrs.Int("index"); i >= len(known) || known[i] != n {
+			return status.InvalidArgumentf("Function %s has the node %s of operation %s, which a definition must not have.", fn.Name, n.Name, n.Op.Name)
+		}
+	}
+	return nil
 }
 
 // instantiate returns the body of a function, or of the gradient of a function.

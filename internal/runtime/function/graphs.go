@@ -6,8 +6,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pass/partition"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -16,11 +18,27 @@ import (
 // Library implements kernel.Graphs.
 func (r *Runtime) Library(names []string) ([]byte, error) {
 	functions, gradient := r.lib.Part(names)
+	if !membudget.Take(memoryOf(functions)) {
+		return nil, noMemoryFor(functions)
+	}
 	p, err := pbconv.GraphToProto(&graph.Def{Library: functions, Gradient: gradient})
 	if err != nil {
 		return nil, err
 	}
-	return proto.MarshalOptions{Deterministic: true}.Marshal(p.GetLibrary())
+	return pbconv.Marshal(p.GetLibrary())
+}
+
+// memoryOf returns about the memory of a copy of functions in bytes.
+func memoryOf(functions []graph.FunctionDef) int64 {
+	nodes := len(functions)
+	for i := range functions {
+		nodes += len(functions[i].Nodes)
+	}
+	return partition.FootprintOf(nodes)
+}
+
+func noMemoryFor(functions []graph.FunctionDef) error {
+	return status.ResourceExhaustedf("There is not enough memory for a library of %d functions (--memory-limit).", len(functions))
 }
 
 // Load implements kernel.Graphs.
@@ -32,6 +50,9 @@ func (r *Runtime) Load(graphDef []byte) (kernel.Function, error) {
 	def, err := pbconv.GraphFromProto(p)
 	if err != nil {
 		return nil, err
+	}
+	if !membudget.Take(partition.FootprintOf(len(def.Nodes))) {
+		return nil, status.ResourceExhaustedf("There is not enough memory for a graph of %d nodes (--memory-limit).", len(def.Nodes))
 	}
 	with, err := r.extended(def)
 	if err != nil {
@@ -62,16 +83,20 @@ func (r *Runtime) Load(graphDef []byte) (kernel.Function, error) {
 }
 
 // extended returns the runtime on the same device for a library with the additional functions of a
-// graph. The runtime for the same functions is reused.
+// graph. The runtime for the same functions is reused. It stays as long as the graph of r, so its
+// memory is asked for.
 func (r *Runtime) extended(def *graph.Def) (*Runtime, error) {
 	if len(def.Library)+len(def.Gradient) == 0 {
 		return r, nil
+	}
+	if !membudget.TakeRecord(memoryOf(def.Library)) {
+		return nil, noMemoryFor(def.Library)
 	}
 	p, err := pbconv.GraphToProto(&graph.Def{Library: def.Library, Gradient: def.Gradient})
 	if err != nil {
 		return nil, err
 	}
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
+	b, err := pbconv.Marshal(p)
 	if err != nil {
 		return nil, err
 	}

@@ -116,7 +116,7 @@ func (r *Runtime) loweredBody(fn opdef.Func) (*graph.Body, error) {
 	for i, name := range names {
 		body.Controls[i] = body.Graph.Node(name)
 	}
-	return body, nil
+	return body, checkTerminals(fn, body) // with the functions that were inlined
 }
 
 // fitsDevice reports whether all nodes may run on the runtime's device.

@@ -65,7 +65,9 @@ type item struct {
 	dead     bool
 	done     Done // nil for a value
 	next     *item
+	prev     *item
 	last     *item // newest item of the key; set in the oldest item only
+	parked   bool  // in a queue
 	kept     bool  // its creator still refers to it, so it must not be recycled
 }
 
@@ -206,7 +208,7 @@ func (r *Table) TakeText(key string) (t tensor.Tensor, dead, ok bool, err error)
 	if r.err != nil || first == nil || first.done != nil {
 		return t, false, r.err != nil, r.err
 	}
-	r.removeLocked(p, first, nil)
+	r.removeLocked(p, first)
 	t, dead = first.take(), first.dead
 	first.recycle()
 	return t, dead, true, nil
@@ -224,7 +226,7 @@ func (r *Table) match(p tableKey, it *item) (*item, error) {
 	}
 	first := r.queues[p]
 	if first != nil && (first.done == nil) != (it.done == nil) {
-		r.removeLocked(p, first, nil)
+		r.removeLocked(p, first)
 		it.recycle()
 		return first, nil
 	}
@@ -233,6 +235,7 @@ func (r *Table) match(p tableKey, it *item) (*item, error) {
 		return nil, status.ResourceExhaustedf("The rendezvous of one step holds %d tensors already", maxParked)
 	}
 	r.parked++
+	it.parked = true
 	if first == nil {
 		if r.queues == nil {
 			r.queues = map[tableKey]*item{}
@@ -240,25 +243,29 @@ func (r *Table) match(p tableKey, it *item) (*item, error) {
 		it.last = it
 		r.queues[p] = it
 	} else {
+		it.prev = first.last
 		first.last.next = it
 		first.last = it
 	}
 	return nil, nil //nolint:nilnil // the item was parked
 }
 
-// removeLocked removes an item, whose predecessor is prev, from its queue.
-func (r *Table) removeLocked(p tableKey, it, prev *item) {
+// removeLocked removes an item from its queue.
+func (r *Table) removeLocked(p tableKey, it *item) {
 	r.parked--
+	it.parked = false
 	switch {
-	case prev != nil:
-		prev.next = it.next
-		if first := r.queues[p]; first.last == it {
-			first.last = prev
+	case it.prev != nil:
+		it.prev.next = it.next
+		if it.next != nil {
+			it.next.prev = it.prev
+		} else {
+			r.queues[p].last = it.prev
 		}
 	case it.next == nil:
 		delete(r.queues, p)
 	default:
-		it.next.last = it.last
+		it.next.prev, it.next.last = nil, it.last
 		r.queues[p] = it.next
 	}
 }
@@ -268,14 +275,11 @@ func (r *Table) removeLocked(p tableKey, it, prev *item) {
 func (r *Table) withdraw(p tableKey, it *item) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var prev *item
-	for i := r.queues[p]; i != nil; prev, i = i, i.next {
-		if i == it {
-			r.removeLocked(p, it, prev)
-			return true
-		}
+	if r.err != nil || !it.parked { // Abort has taken all items
+		return false
 	}
-	return false
+	r.removeLocked(p, it)
+	return true
 }
 
 // Abort ends the step with an error: it releases all values, and every consumer, waiting or later,

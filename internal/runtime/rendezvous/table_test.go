@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/weft-ml/weft/internal/test/kerneltest"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -209,6 +211,28 @@ func TestConsumersWithdraw(t *testing.T) {
 		t.Error("a consumer that was served still waits")
 	}
 	wantValue(t, r, "foo", "c")
+}
+
+// TestManyConsumersWithdraw withdraws the consumers of one key, the newest first.
+func TestManyConsumersWithdraw(t *testing.T) {
+	r := New()
+	p := tableKey{key("foo").Prefix(), root}
+	waiting := make([]*item, 200_000)
+	for i := range waiting {
+		waiting[i] = &item{kept: true, done: func(tensor.Tensor, bool, error) {}}
+		r.recv(p, waiting[i])
+	}
+	kerneltest.Quickly(t, func() error {
+		for _, it := range slices.Backward(waiting) {
+			if !r.withdraw(p, it) {
+				return status.Internalf("a consumer does not wait")
+			}
+		}
+		return nil
+	})
+	if n := r.Parked(); n != 0 {
+		t.Errorf("%d consumers still wait", n)
+	}
 }
 
 func TestAbortReachesWaitingConsumers(t *testing.T) {

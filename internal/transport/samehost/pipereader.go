@@ -19,6 +19,8 @@ const (
 	pipeRead = pipeSize / 2
 	// maxPipes bounds the pipes of a borrower. The kernel allows 64 of this size for each user.
 	maxPipes = 8
+	// minPipeRate is the least rate at which a lender may write a tensor, in bytes per second.
+	minPipeRate = 16 << 20
 	// maxStall is how long a lender may write nothing. One lender may use all pipes for that long.
 	maxStall = time.Second
 	// probeLeaseID requests the probe word during the handshake.
@@ -55,8 +57,8 @@ func (p *pipeReader) read(ctx context.Context, dst []byte, r *reply) error {
 	return checkOpen(p.conn)
 }
 
-// fetch fills dst with the data that the lender writes for a lease ID. A lender that stalls loses
-// the channel, because other reads wait for the pipe.
+// fetch fills dst with the data that the lender writes for a lease ID. A lender that stalls, or is
+// slower than minPipeRate, loses the channel, because other reads wait for the pipe.
 func (p *pipeReader) fetch(ctx context.Context, dst []byte, id uint64) error {
 	in, out, err := newPipe()
 	if err != nil {
@@ -72,8 +74,13 @@ func (p *pipeReader) fetch(ctx context.Context, dst []byte, id uint64) error {
 	if err != nil {
 		return err
 	}
+	end := time.Now().Add(p.stallTimeout + time.Duration(len(dst)/minPipeRate)*time.Second)
 	for len(dst) > 0 {
-		if err := in.SetReadDeadline(time.Now().Add(p.stallTimeout)); err != nil {
+		next := time.Now().Add(p.stallTimeout)
+		if next.After(end) {
+			next = end
+		}
+		if err := in.SetReadDeadline(next); err != nil {
 			return err
 		}
 		n, err := in.Read(dst[:min(len(dst), pipeRead)])

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -277,4 +279,43 @@ func TestPipesAfterIdleTime(t *testing.T) {
 	if err != nil || !bytes.Equal(resp.Tensor.Bytes(), x.Bytes()) || p.lastOffer().fetch != 0 {
 		t.Errorf("%v, %+v", err, p.lastOffer())
 	}
+}
+
+// A lender that writes a few bytes now and then does not keep a pipe of the borrower.
+func TestSlowLender(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ends [2]*net.UnixConn
+	for i, fd := range fds {
+		f := os.NewFile(uintptr(fd), "socket")
+		c, err := net.FileConn(f)
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		ends[i] = c.(*net.UnixConn) //nolint:forcetypeassert // of a Unix socket
+	}
+	var lender sync.WaitGroup
+	lender.Go(func() {
+		pipe, err := receiveMessage(ends[1], make([]byte, leaseIDSize))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer pipe.Close()
+		for range 1000 {
+			if _, err := pipe.Write([]byte{1}); err != nil {
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	reader := &pipeReader{ends[0], make(chan struct{}, 1), 50 * time.Millisecond}
+	if err := reader.fetch(t.Context(), make([]byte, 1000), 5); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	lender.Wait()
 }
