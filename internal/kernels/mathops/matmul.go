@@ -139,7 +139,8 @@ const (
 	pieceRows = 512
 )
 
-// inPieces multiplies a, in pieces if it takes seconds, by b. c has no gaps. It fails when ctx ends.
+// inPieces multiplies a, in pieces if it takes seconds, by b. c has no gaps. It fails when ctx
+// ends.
 func inPieces[T any](ctx context.Context, mul multiply[T], c, a, b gemm.Matrix[T]) error {
 	rows := max(pieceRows, pieceWork/max(1, b.Rows*b.Cols))
 	for lo := 0; lo < c.Rows; lo += rows {

@@ -8,7 +8,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// sequenceOf returns the inputs of BlockLSTM, and those of its gradient, for one input and one cell.
+// sequenceOf returns the inputs of BlockLSTM, and those of its gradient, for one input and one
+// cell.
 func sequenceOf(t *testing.T, steps, batch int64) (forward, grad []tensor.Tensor) {
 	t.Helper()
 	zeros := func(shape ...int64) tensor.Tensor {

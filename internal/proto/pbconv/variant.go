@@ -50,9 +50,9 @@ func (r *reader) variant(p *pb.VariantTensorDataProto) (tensor.EncodedVariant, e
 // elements, so that a few lists make an encoded form without end.
 const maxNested = 1 << 18
 
-// maxNestedDepth bounds variants that are nested in one another. No decoder of messages accepts more
-// than 10,000 levels, and a variant takes two of them, so nothing could read more. Each level would
-// take kilobytes of the stack.
+// maxNestedDepth bounds variants that are nested in one another. No decoder of messages accepts
+// more than 10,000 levels, and a variant takes two of them, so nothing could read more. Each level
+// would take kilobytes of the stack.
 const maxNestedDepth = 5000
 
 // writer counts the variants that were encoded within others.
