@@ -395,3 +395,19 @@ func TestLargeInputsThatEnd(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A batch whose step ends before all gradients have come leaves no rows.
+func TestRowsOfBatchesThatEnd(t *testing.T) {
+	ended := 0
+	b := &gradBatch{keys: []int64{1, 2, 3}, done: func([]tensor.Tensor, error) { ended++ }}
+	g := &gradients{
+		rows:    map[int64]tensor.Tensor{1: tensor.Vector[float32](1), 3: tensor.Vector[float32](3), 4: tensor.Vector[float32](4)},
+		batches: map[int64]*gradBatch{1: b}, wanted: map[int64]int64{2: 1, 5: 4},
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	g.cancel(&kernel.Context{Step: &kernel.Step{Context: ctx}}, 1, b)
+	if len(g.rows) != 1 || len(g.wanted) != 1 || len(g.batches) != 0 || ended != 1 {
+		t.Errorf("rows %v, wanted %v, %d batches, ended %d times", g.rows, g.wanted, len(g.batches), ended)
+	}
+}

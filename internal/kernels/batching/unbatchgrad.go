@@ -79,6 +79,7 @@ func (g *gradients) add(ctx *kernel.Context, done func([]tensor.Tensor, error)) 
 		return status.InvalidArgumentf("the derivatives of rows must have at least one dimension")
 	}
 	key := tensor.Value[int64](id)
+	membudget.MustTake(keptMemory) // the row stays until a batch wants it
 	var ready []func()
 	defer func() {
 		for _, f := range ready {
@@ -206,15 +207,19 @@ func (g *gradients) complete(b *gradBatch) func() {
 	}
 }
 
-// cancel ends the wait of a batch whose step has ended.
+// cancel ends the wait of a batch whose step has ended. Nothing else wants the rows that it has.
 func (g *gradients) cancel(ctx *kernel.Context, key int64, b *gradBatch) {
 	g.mu.Lock()
 	found := g.batches[key] == b
 	if found {
 		delete(g.batches, key)
-		for k, of := range g.wanted {
-			if of == key {
+		for _, k := range b.keys {
+			if of, ok := g.wanted[k]; ok && of == key {
 				delete(g.wanted, k)
+			}
+			if t, ok := g.rows[k]; ok {
+				delete(g.rows, k)
+				t.Release()
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -36,6 +37,7 @@ type splitting struct {
 	regularization
 	complexity, minWeight float32
 	first, last           int32 // nodes first to last-1
+	progress              stepctx.Progress
 }
 
 // read reads the range of nodes from input 0, and the other parameters from the inputs from i on.
@@ -164,14 +166,17 @@ func (d *denseStats) total(node, dimension int) (g, h []float32) {
 	return g, h
 }
 
-// inequalities tries all thresholds of all dimensions of a feature.
-func (c *candidates) inequalities(d *denseStats, feature int32) {
+// inequalities tries all thresholds of all dimensions of a feature, until the step ends.
+func (c *candidates) inequalities(p *stepctx.Progress, d *denseStats, feature int32) error {
 	node := int(c.best.node)
 	for dimension := range d.dimensions {
 		totalG, totalH := d.total(node, dimension)
 		missingG, missingH := d.at(node, dimension, d.buckets)
 		g, h := membudget.Make[float32](len(totalG)), membudget.Make[float32](len(totalH))
 		for b := range d.buckets {
+			if err := p.Pass(d.work()); err != nil {
+				return err
+			}
 			bg, bh := d.at(node, dimension, b)
 			plus(g, bg)
 			plus(h, bh)
@@ -181,17 +186,26 @@ func (c *candidates) inequalities(d *denseStats, feature int32) {
 			c.try(g, h, totalG, totalH, at)
 		}
 	}
+	return nil
 }
 
-// equalities tries all values of all dimensions of a feature. The sums are those of the whole node.
-func (c *candidates) equalities(d *denseStats, feature int32, totalG, totalH []float32) {
+// equalities tries all values of all dimensions of a feature, until the step ends. The sums are
+// those of the whole node.
+func (c *candidates) equalities(p *stepctx.Progress, d *denseStats, feature int32, totalG, totalH []float32) error {
 	for dimension := range d.dimensions {
 		for b := range d.buckets {
+			if err := p.Pass(d.work()); err != nil {
+				return err
+			}
 			g, h := d.at(int(c.best.node), dimension, b)
 			c.try(g, h, totalG, totalH, split{feature: feature, dimension: int32(dimension), bucket: int32(b), kind: equality})
 		}
 	}
+	return nil
 }
+
+// work is about the time of a candidate: a full matrix of hessians is factored.
+func (d *denseStats) work() int { return d.width * d.logits }
 
 func norm(v []float32) float32 {
 	var squares float32

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -106,7 +107,11 @@ func bestGains(ctx *kernel.Context, features int) error {
 		}
 		var found []split
 		var meter membudget.Meter
+		p := stepctx.Progress{Context: ctx.Context(), Each: 64}
 		for node := s.first; node < s.last; node++ {
+			if err := p.Pass(8 * t.Dim(1)); err != nil {
+				return err
+			}
 			row := tensor.Values[float32](t)[int(node)*t.Dim(1)*2:][:t.Dim(1)*2]
 			if best, ok := s.threshold(node, row); ok {
 				meter.MustTake(best.memory())
@@ -193,7 +198,11 @@ func bestSplits(ctx *kernel.Context, logits, features int, kinds func() ([]strin
 	}
 	var found []split
 	var meter membudget.Meter
+	s.progress = stepctx.Progress{Context: ctx.Context(), Each: 64}
 	for node := s.first; node < s.last; node++ {
+		if err := s.progress.Pass(0); err != nil {
+			return err
+		}
 		totalG, totalH := all[0].total(int(node), 0)
 		if norm(totalH) < s.minWeight {
 			continue
@@ -202,9 +211,12 @@ func bestSplits(ctx *kernel.Context, logits, features int, kinds func() ([]strin
 		c := newCandidates(s.regularization, node)
 		for f := range all {
 			if types[f] == "inequality" {
-				c.inequalities(&all[f], numbers[f])
+				err = c.inequalities(&s.progress, &all[f], numbers[f])
 			} else {
-				c.equalities(&all[f], numbers[f], totalG, totalH)
+				err = c.equalities(&s.progress, &all[f], numbers[f], totalG, totalH)
+			}
+			if err != nil {
+				return err
 			}
 		}
 		if c.found {

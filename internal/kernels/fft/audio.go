@@ -9,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -99,11 +100,12 @@ func newSpectrogram(c *kernel.Construction) (kernel.Kernel, error) {
 		for i := range hann {
 			hann[i] = 0.5 - 0.5*math.Cos(2*math.Pi*float64(i)/float64(window))
 		}
+		step := ctx.Context()
 		parallel.For(channels*rows, max(1, 20_000/(width*10)), func(lo, hi int) {
 			membudget.MustTake(3 * 8 * int64(fftLength(window)))
 			plan := fourier.NewFFT(fftLength(window))
 			samples, parts := membudget.Make[float64](plan.Len()), membudget.Make[complex128](width)
-			for row := lo; row < hi; row++ {
+			for row := lo; row < hi && step.Err() == nil; row++ {
 				channel, start := row/rows, row%rows*stride
 				for i, w := range hann {
 					samples[i] = float64(x[(start+i)*channels+channel]) * w
@@ -118,7 +120,7 @@ func newSpectrogram(c *kernel.Construction) (kernel.Kernel, error) {
 				}
 			}
 		})
-		return nil
+		return step.Err()
 	}), nil
 }
 
@@ -147,9 +149,11 @@ func newMfcc(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		bank, dct := newMelBank(width, float64(rate), bands, low, high), cosines(coefficients, bands)
 		x, z := tensor.Values[float32](in), tensor.Values[float32](out)
+		step := ctx.Context()
 		parallel.For(in.Dim(0)*in.Dim(1), max(1, 20_000/(width+bands*coefficients)), func(lo, hi int) {
 			mel := membudget.Make[float64](bands)
-			for row := lo; row < hi; row++ {
+			p := stepctx.Progress{Context: step, Each: width + bands*coefficients}
+			for row := lo; row < hi && p.Pass(0) == nil; row++ {
 				if !bank.sum(mel, x[row*width:(row+1)*width]) {
 					clear(z[row*coefficients : (row+1)*coefficients])
 					continue
@@ -166,7 +170,7 @@ func newMfcc(c *kernel.Construction) (kernel.Kernel, error) {
 				}
 			}
 		})
-		return nil
+		return step.Err()
 	}), nil
 }
 

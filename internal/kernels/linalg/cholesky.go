@@ -1,8 +1,10 @@
 package linalg
 
 import (
+	"context"
 	"math"
 
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -21,8 +23,8 @@ func init() {
 }
 
 func choleskyOp[S scalar]() family[S] {
-	return family[S]{sameSize, func(_ *call, in []matrix[S]) ([][]S, error) {
-		l, ok := cholesky(in[0])
+	return family[S]{sameSize, func(c *call, in []matrix[S]) ([][]S, error) {
+		l, ok := cholesky(c.step, in[0])
 		if !ok {
 			// TensorFlow programs expect NaN here instead of an error.
 			l.fill(math.NaN())
@@ -32,10 +34,15 @@ func choleskyOp[S scalar]() family[S] {
 	}}
 }
 
-// cholesky returns the lower factor of a. It returns false if a is not positive definite.
-func cholesky[S scalar](a matrix[S]) (matrix[S], bool) {
+// cholesky returns the lower factor of a. It returns false if a is not positive definite, or ctx
+// ends.
+func cholesky[S scalar](ctx context.Context, a matrix[S]) (matrix[S], bool) {
 	l := newMatrix[S](a.rows, a.rows)
+	p := stepctx.Progress{Context: ctx}
 	for i := range a.rows {
+		if p.Pass(i*i) != nil {
+			return l, false
+		}
 		for j := range i + 1 {
 			sum := a.at(i, j)
 			for k, x := range l.row(i)[:j] {
@@ -65,18 +72,18 @@ func choleskyGradSize(_ *kernel.Construction, in []size) ([][]int64, error) {
 // choleskyGrad computes L^-H * sym(L^H * grad) * L^-1. sym halves the diagonal of the lower
 // triangle, mirrors the triangle, and halves the result (Murray, Differentiation of the Cholesky
 // decomposition, 2016).
-func choleskyGrad(_ *call, in []matrix[float64]) ([][]float64, error) {
+func choleskyGrad(c *call, in []matrix[float64]) ([][]float64, error) {
 	l := lowerPart(in[0])
-	p := l.adjoint().times(lowerPart(in[1]))
+	p := l.adjoint().times(c.step, lowerPart(in[1]))
 	for i := range p.rows {
 		for j := range i {
 			p.set(j, i, p.at(i, j))
 		}
 	}
 	upper := l.adjoint()
-	substitute(upper, p, false, false)
+	substitute(c.step, upper, p, false, false)
 	p = p.adjoint()
-	substitute(upper, p, false, false)
+	substitute(c.step, upper, p, false, false)
 	for i := range p.a {
 		p.a[i] /= 2
 	}

@@ -14,16 +14,16 @@ func testDecompositions[S scalar](t *testing.T, draw func() S) {
 		for i := range a.a {
 			a.a[i] = draw()
 		}
-		h := a.times(a.adjoint())
+		h := a.times(t.Context(), a.adjoint())
 		e, v, _ := hermitianEig(t.Context(), h.clone())
-		near(t, "V^H*V", v.adjoint().times(v), identity[S](n))
-		near(t, "H*V", h.times(v), scaled(v, e))
+		near(t, "V^H*V", v.adjoint().times(t.Context(), v), identity[S](n))
+		near(t, "H*V", h.times(t.Context(), v), scaled(v, e))
 		s, u, w, _ := svd(t.Context(), a.clone(), n, n)
-		near(t, "U^H*U", u.adjoint().times(u), identity[S](n))
-		near(t, "U*S*V^H", scaled(u, s).times(w.adjoint()), a)
+		near(t, "U^H*U", u.adjoint().times(t.Context(), u), identity[S](n))
+		near(t, "U*S*V^H", scaled(u, s).times(t.Context(), w.adjoint()), a)
 		s, u, w, _ = svd(t.Context(), a.head((n+1)/2), (n+1)/2, n)
-		near(t, "W^H*W", w.adjoint().times(w), identity[S](n))
-		near(t, "U*S*W^H", scaled(u, s).times(w.left(len(s)).adjoint()), a.head((n+1)/2))
+		near(t, "W^H*W", w.adjoint().times(t.Context(), w), identity[S](n))
+		near(t, "U*S*W^H", scaled(u, s).times(t.Context(), w.left(len(s)).adjoint()), a.head((n+1)/2))
 	}
 }
 

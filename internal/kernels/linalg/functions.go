@@ -1,9 +1,11 @@
 package linalg
 
 import (
+	"context"
 	"math"
 	"math/cmplx"
 
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -17,8 +19,8 @@ func init() {
 }
 
 // function returns an operation that applies a function of matrices. f computes the function of an
-// upper triangular Schur factor. It returns false if the function has no value.
-func function[S scalar](f func(t matrix[complex128]) (matrix[complex128], bool)) family[S] {
+// upper triangular Schur factor. It returns false if the function has no value, or ctx ends.
+func function[S scalar](f func(ctx context.Context, t matrix[complex128]) (matrix[complex128], bool)) family[S] {
 	return family[S]{sameSize, func(c *call, in []matrix[S]) ([][]S, error) {
 		wide := newMatrix[complex128](in[0].rows, in[0].rows)
 		for i, x := range in[0].a {
@@ -30,7 +32,7 @@ func function[S scalar](f func(t matrix[complex128]) (matrix[complex128], bool))
 		}
 		result := form.t
 		if ok {
-			result, ok = f(form.t)
+			result, ok = f(c.step, form.t)
 		}
 		if !ok {
 			for i := range in[0].a {
@@ -38,7 +40,7 @@ func function[S scalar](f func(t matrix[complex128]) (matrix[complex128], bool))
 			}
 			return [][]S{in[0].a}, nil
 		}
-		result = form.back(result)
+		result = form.back(c.step, result)
 		for i, x := range result.a {
 			if !isComplex[S]() && math.Abs(imag(x)) > 1e-8*(1+cmplx.Abs(x)) {
 				in[0].fill(math.NaN()) // the root is not real
@@ -73,10 +75,11 @@ func fromComplex[S scalar](x complex128) S {
 
 // squareRoot returns the principal square root of an upper triangular matrix (Björck and
 // Hammarling, A Schur method for the square root of a matrix, 1983).
-func squareRoot(t matrix[complex128]) (matrix[complex128], bool) {
+func squareRoot(ctx context.Context, t matrix[complex128]) (matrix[complex128], bool) {
 	r := newMatrix[complex128](t.rows, t.rows)
+	p := stepctx.Progress{Context: ctx}
 	for j := range t.rows {
-		if t.at(j, j) == 0 {
+		if t.at(j, j) == 0 || p.Pass(j*j) != nil {
 			return r, false
 		}
 		r.set(j, j, cmplx.Sqrt(t.at(j, j)))
@@ -105,12 +108,12 @@ var gauss7 = [7][2]float64{
 // logarithm returns the principal logarithm of an upper triangular matrix. It takes square roots
 // until the matrix is close to the identity, and then evaluates the Padé approximant in partial
 // fractions (Higham, Evaluating Padé approximants of the matrix logarithm, 2001).
-func logarithm(t matrix[complex128]) (matrix[complex128], bool) {
+func logarithm(ctx context.Context, t matrix[complex128]) (matrix[complex128], bool) {
 	const closeTo1 = 0.26 // distance at which the approximant of degree 7 has float64 precision
 	n, root, roots := t.rows, t.clone(), 0
 	for distance(root) > closeTo1 {
 		var ok bool
-		if root, ok = squareRoot(root); !ok || roots > 100 {
+		if root, ok = squareRoot(ctx, root); !ok || roots > 100 {
 			return root, false
 		}
 		roots++
@@ -131,7 +134,7 @@ func logarithm(t matrix[complex128]) (matrix[complex128], bool) {
 			left.set(i, i, left.at(i, i)+1)
 		}
 		part := root.clone()
-		substitute(left, part, false, false)
+		substitute(ctx, left, part, false, false)
 		axpy(log.a, complex(g[1], 0), part.a)
 	}
 	for i := range log.a {

@@ -70,7 +70,7 @@ func newEig[T, C tensor.Elem, S scalar](in element[T, S], out element[C, complex
 				for k := range values {
 					values[k] = form.t.at(k, k)
 				}
-				vectors := form.vectors().adjoint() // in rows, conjugated
+				vectors := form.vectors(ctx.Context()).adjoint() // in rows, conjugated
 				if isComplex[S]() {
 					bySize(values, vectors)
 				} else {

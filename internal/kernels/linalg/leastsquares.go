@@ -57,23 +57,23 @@ func leastSquares[S scalar](ctx context.Context, a, b matrix[S], penalty float64
 	}
 	at := a.adjoint()
 	wide := a.rows < a.cols
-	gram, x := at.times(a), b
+	gram, x := at.times(ctx, a), b
 	if wide {
-		gram = a.times(at)
+		gram = a.times(ctx, at)
 	} else {
-		x = at.times(b)
+		x = at.times(ctx, b)
 	}
 	for i := range gram.rows {
 		gram.set(i, i, gram.at(i, i)+of[S](penalty))
 	}
-	l, ok := cholesky(gram)
+	l, ok := cholesky(ctx, gram)
 	if !ok || illConditioned(l) {
 		return x, status.InvalidArgumentf("Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a larger l2_regularizer > 0.")
 	}
-	substitute(l, x, true, false)
-	substitute(l.adjoint(), x, false, false)
+	substitute(ctx, l, x, true, false)
+	substitute(ctx, l.adjoint(), x, false, false)
 	if wide {
-		x = at.times(x)
+		x = at.times(ctx, x)
 	}
 	return x, nil
 }
@@ -96,7 +96,7 @@ func smallest[S scalar](ctx context.Context, a, b matrix[S]) (matrix[S], error) 
 	if err != nil {
 		return a, err
 	}
-	x := u.adjoint().times(b)
+	x := u.adjoint().times(ctx, b)
 	for i := range p {
 		scale := 0.0
 		if s[i] > 0x1p-52*float64(max(a.rows, a.cols))*s[0] {
@@ -106,5 +106,5 @@ func smallest[S scalar](ctx context.Context, a, b matrix[S]) (matrix[S], error) 
 			x.row(i)[j] *= of[S](scale)
 		}
 	}
-	return v.times(x), nil
+	return v.times(ctx, x), nil
 }

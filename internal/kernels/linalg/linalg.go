@@ -15,6 +15,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -104,10 +105,14 @@ func (m matrix[S]) left(n int) matrix[S] {
 	return t
 }
 
-// times returns m*b.
-func (m matrix[S]) times(b matrix[S]) matrix[S] {
+// times returns m*b, or an unfinished value when ctx ends.
+func (m matrix[S]) times(ctx context.Context, b matrix[S]) matrix[S] {
 	c := newMatrix[S](m.rows, b.cols)
+	p := stepctx.Progress{Context: ctx}
 	for i := range m.rows {
+		if p.Pass(m.cols*b.cols) != nil {
+			break
+		}
 		for k, x := range m.row(i) {
 			if x != 0 {
 				axpy(c.row(i), x, b.row(k))
@@ -177,7 +182,8 @@ var (
 )
 
 // family is an operation on stacks of matrices. It computes the shapes of the output matrices from
-// those of the input matrices, and the outputs for one matrix of each input.
+// those of the input matrices, and the outputs for one matrix of each input. The outputs may be
+// unfinished if the step ends: a large matrix takes minutes.
 type family[S scalar] struct {
 	outs    func(c *kernel.Construction, in []size) ([][]int64, error)
 	compute func(c *call, in []matrix[S]) ([][]S, error)
@@ -286,14 +292,23 @@ func analyze(ctx *kernel.Context, n int) (tensor.Shape, []size, error) {
 	return batch, sizes, nil
 }
 
+// largeWork is the number of operations from which on a matrix is not finished when the step ends.
+const largeWork = 1 << 15
+
 // each calls f for the matrices of a stack, on several cores if they are large enough. It returns
-// the error of the first matrix that fails.
+// the error of the first matrix that fails. When the step ends, it drops what f has done.
 func each(ctx *kernel.Context, n int, sizes []size, f func(i int) error) error {
 	work := 1
 	for _, s := range sizes {
 		work = max(work, s.rows*s.cols*max(s.rows, s.cols))
 	}
-	return parallel.Each(ctx.Context(), n, max(1, elementwise.Grain(2)/work), f)
+	return parallel.Each(ctx.Context(), n, max(1, elementwise.Grain(2)/work), func(i int) error {
+		err := f(i)
+		if work >= largeWork && ctx.Context().Err() != nil {
+			return ctx.Context().Err()
+		}
+		return err
+	})
 }
 
 // square checks that the only input is square.

@@ -1,10 +1,12 @@
 package linalg
 
 import (
+	"context"
 	"math"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -90,13 +92,17 @@ type factored[S scalar] struct {
 	odd  bool // whether the permutation is odd
 }
 
-// factor overwrites a with its LU factors.
-func factor[S scalar](a matrix[S]) factored[S] {
+// factor overwrites a with its LU factors, which are unfinished if ctx ends.
+func factor[S scalar](ctx context.Context, a matrix[S]) factored[S] {
 	f := factored[S]{lu: a, perm: membudget.Make[int](a.rows)}
 	for i := range f.perm {
 		f.perm[i] = i
 	}
+	p := stepctx.Progress{Context: ctx}
 	for k := range a.rows {
+		if p.Pass((a.rows-k)*(a.rows-k)) != nil {
+			break
+		}
 		best := k
 		for i := k + 1; i < a.rows; i++ {
 			if abs(a.at(i, k)) > abs(a.at(best, k)) {
@@ -131,21 +137,25 @@ func (f factored[S]) singular() bool {
 	return false
 }
 
-// solve returns the solution of A*X = B.
-func (f factored[S]) solve(b matrix[S]) matrix[S] {
+// solve returns the solution of A*X = B, which is unfinished if ctx ends.
+func (f factored[S]) solve(ctx context.Context, b matrix[S]) matrix[S] {
 	x := newMatrix[S](b.rows, b.cols)
 	for i, p := range f.perm {
 		copy(x.row(i), b.row(p))
 	}
-	substitute(f.lu, x, true, true)
-	substitute(f.lu, x, false, false)
+	substitute(ctx, f.lu, x, true, true)
+	substitute(ctx, f.lu, x, false, false)
 	return x
 }
 
-// substitute overwrites x with the solution of a triangular system. unit means that the diagonal
-// consists of ones.
-func substitute[S scalar](a, x matrix[S], lower, unit bool) {
+// substitute overwrites x with the solution of a triangular system, which is unfinished if ctx
+// ends. unit means that the diagonal consists of ones.
+func substitute[S scalar](ctx context.Context, a, x matrix[S], lower, unit bool) {
+	p := stepctx.Progress{Context: ctx}
 	for step := range a.rows {
+		if p.Pass(step*x.cols) != nil {
+			return
+		}
 		i, lo, hi := step, 0, step
 		if !lower {
 			i = a.rows - 1 - step
@@ -169,11 +179,11 @@ func inverse[S scalar]() family[S] {
 		if c.Attrs.Bool("adjoint") {
 			a = a.adjoint()
 		}
-		f := factor(a)
+		f := factor(c.step, a)
 		if f.singular() {
 			return nil, status.InvalidArgumentf("Input is not invertible.")
 		}
-		return [][]S{f.solve(identity[S](a.rows)).a}, nil
+		return [][]S{f.solve(c.step, identity[S](a.rows)).a}, nil
 	}}
 }
 
@@ -183,26 +193,26 @@ func solver[S scalar]() family[S] {
 		if c.Attrs.Bool("adjoint") {
 			a = a.adjoint()
 		}
-		f := factor(a)
+		f := factor(c.step, a)
 		if f.singular() {
 			return nil, status.InvalidArgumentf("Input matrix is not invertible.")
 		}
-		return [][]S{f.solve(in[1]).a}, nil
+		return [][]S{f.solve(c.step, in[1]).a}, nil
 	}}
 }
 
 func determinant[S scalar]() family[S] {
 	outs := func(_ *kernel.Construction, in []size) ([][]int64, error) { return [][]int64{{}}, square(in) }
-	return family[S]{outs, func(_ *call, in []matrix[S]) ([][]S, error) {
-		sign, log := factor(in[0]).determinant()
+	return family[S]{outs, func(c *call, in []matrix[S]) ([][]S, error) {
+		sign, log := factor(c.step, in[0]).determinant()
 		return [][]S{{sign * of[S](math.Exp(log))}}, nil
 	}}
 }
 
 func logDeterminant[S scalar]() family[S] {
 	outs := func(_ *kernel.Construction, in []size) ([][]int64, error) { return [][]int64{{}, {}}, square(in) }
-	return family[S]{outs, func(_ *call, in []matrix[S]) ([][]S, error) {
-		sign, log := factor(in[0]).determinant()
+	return family[S]{outs, func(c *call, in []matrix[S]) ([][]S, error) {
+		sign, log := factor(c.step, in[0]).determinant()
 		return [][]S{{sign}, {of[S](log)}}, nil
 	}}
 }
@@ -256,7 +266,7 @@ func newLu[T tensor.Elem, S scalar](e element[T, S]) kernel.New {
 			return err
 		}
 		return each(ctx, int(batch.NumElements()), sizes, func(i int) error {
-			f := factor(e.read(tensor.Values[T](ctx.Input(0)), i, n, n))
+			f := factor(ctx.Context(), e.read(tensor.Values[T](ctx.Input(0)), i, n, n))
 			if f.singular() {
 				return status.InvalidArgumentf("Input is not invertible.")
 			}

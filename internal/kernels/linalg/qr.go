@@ -1,11 +1,13 @@
 package linalg
 
 import (
+	"context"
 	"math"
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
@@ -44,7 +46,7 @@ func qrOp[S scalar]() family[S] {
 	}
 	return family[S]{outs, func(c *call, in []matrix[S]) ([][]S, error) {
 		m, n := in[0].rows, in[0].cols
-		q, r := qr(in[0], width(c.Construction, m, n), leastNormal(c.Attrs.Type("T")))
+		q, r := qr(c.step, in[0], width(c.Construction, m, n), leastNormal(c.Attrs.Type("T")))
 		return [][]S{q.a, r.a}, nil
 	}}
 }
@@ -108,10 +110,14 @@ func (h reflector[S]) apply(a matrix[S], tau S, lo int) {
 	}
 }
 
-// qr returns Q with p columns and R with p rows. It overwrites a.
-func qr[S scalar](a matrix[S], p int, least float64) (q, r matrix[S]) {
+// qr returns Q with p columns and R with p rows, which are unfinished if ctx ends. It overwrites a.
+func qr[S scalar](ctx context.Context, a matrix[S], p int, least float64) (q, r matrix[S]) {
 	var all []reflector[S]
+	progress := stepctx.Progress{Context: ctx}
 	for k := range min(a.rows, a.cols) {
+		if progress.Pass((a.rows-k)*(a.cols-k)) != nil {
+			break
+		}
 		h, beta := newReflector(a, k, k, least)
 		h.apply(a, h.tau, k)
 		a.set(k, k, beta)
@@ -120,9 +126,15 @@ func qr[S scalar](a matrix[S], p int, least float64) (q, r matrix[S]) {
 		}
 		all = membudget.Append(all, h)
 	}
-	q = identity[S](a.rows).left(p)
-	for _, a := range slices.Backward(all) {
-		a.apply(q, conj(a.tau), 0)
+	q = newMatrix[S](a.rows, p)
+	for i := range p {
+		q.set(i, i, 1)
+	}
+	for _, h := range slices.Backward(all) {
+		if progress.Pass((a.rows-h.k)*p) != nil {
+			break
+		}
+		h.apply(q, conj(h.tau), 0)
 	}
 	return q, a.head(p)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/cmplx"
 
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -147,13 +148,14 @@ func rotateColumns(a matrix[complex128], k int, c float64, s complex128) {
 	}
 }
 
-// back returns U*m*U^H.
-func (f schurForm) back(m matrix[complex128]) matrix[complex128] {
-	return f.u.times(m).times(f.u.adjoint())
+// back returns U*m*U^H, or an unfinished value when ctx ends.
+func (f schurForm) back(ctx context.Context, m matrix[complex128]) matrix[complex128] {
+	return f.u.times(ctx, m).times(ctx, f.u.adjoint())
 }
 
-// vectors returns unit eigenvectors in columns, in the order of the diagonal of t.
-func (f schurForm) vectors() matrix[complex128] {
+// vectors returns unit eigenvectors in columns, in the order of the diagonal of t. They are
+// unfinished if ctx ends.
+func (f schurForm) vectors(ctx context.Context) matrix[complex128] {
 	n, norm := f.t.rows, 0.0
 	for _, x := range f.t.a {
 		norm = math.Hypot(norm, cmplx.Abs(x))
@@ -162,7 +164,8 @@ func (f schurForm) vectors() matrix[complex128] {
 		norm = 1
 	}
 	rows := newMatrix[complex128](n, n) // row k is the eigenvector of diagonal element k of t
-	for k := n - 1; k >= 0; k-- {
+	p := stepctx.Progress{Context: ctx}
+	for k := n - 1; k >= 0 && p.Pass(k*k) == nil; k-- {
 		v := rows.row(k)
 		v[k] = 1
 		for i := k - 1; i >= 0; i-- {
@@ -179,6 +182,9 @@ func (f schurForm) vectors() matrix[complex128] {
 	}
 	vectors := newMatrix[complex128](n, n)
 	for k := range n {
+		if p.Pass(n*k) != nil {
+			break
+		}
 		size := 0.0
 		for i := range n {
 			sum := complex128(0)

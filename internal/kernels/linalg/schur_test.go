@@ -37,16 +37,16 @@ func TestSchur(t *testing.T) {
 					}
 				}
 			}
-			near(t, name+": U*T*U^H", f.back(f.t), a)
-			near(t, name+": U*U^H", f.u.times(f.u.adjoint()), identity[complex128](n))
-			v := f.vectors()
+			near(t, name+": U*T*U^H", f.back(t.Context(), f.t), a)
+			near(t, name+": U*U^H", f.u.times(t.Context(), f.u.adjoint()), identity[complex128](n))
+			v := f.vectors(t.Context())
 			scaled := v.clone()
 			for i := range n {
 				for j := range n {
 					scaled.set(i, j, v.at(i, j)*f.t.at(j, j))
 				}
 			}
-			near(t, name+": A*V", a.times(v), scaled)
+			near(t, name+": A*V", a.times(t.Context(), v), scaled)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func newTriangular[T tensor.Elem, S scalar](e element[T, S], banded bool) kernel
 				if adjoint {
 					m = m.adjoint()
 				}
-				substitute(m, x, lower != adjoint, false)
+				substitute(ctx.Context(), m, x, lower != adjoint, false)
 				e.write(tensor.Values[T](out), i, x.a)
 				return nil
 			})

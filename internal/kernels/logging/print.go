@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -45,7 +46,10 @@ func newPrint(c *kernel.Construction) (kernel.Kernel, error) {
 	out := c.Output(true)
 	return kernel.Func(func(ctx *kernel.Context) error {
 		if first < 0 || calls.Add(1) <= first {
-			if _, err := fmt.Fprint(out, message+values(ctx, most, "")+"\n"); err != nil {
+			text := values(ctx, most, "")
+			const copies = 2 // with the message, and in the buffer of Fprintln
+			membudget.MustTake(copies * int64(len(message)+len(text)))
+			if _, err := fmt.Fprintln(out, message+text); err != nil {
 				return status.Unavailablef("printing to stderr: %w", err)
 			}
 		}
@@ -67,7 +71,9 @@ func newPrintV2(c *kernel.Construction) (kernel.Kernel, error) {
 		if s := ctx.Input(0).Shape(); len(s) != 0 {
 			return status.InvalidArgumentf("Input is expected to be scalar, but got %v", s)
 		}
-		text := tensor.Value[string](ctx.Input(0)) + end
+		text := tensor.Value[string](ctx.Input(0))
+		membudget.MustTake(int64(len(text) + len(end)))
+		text += end
 		if isFile {
 			return appendFile(files.In(ctx.Context()), path, text)
 		}

@@ -51,10 +51,15 @@ func parseEquation(s string, n int) (e equation, err error) {
 	if e.out, err = parseSubscript(sides[1]); err != nil {
 		return e, err
 	}
+	var known [256]bool // labels of the inputs that were found: an equation may be long
 	for _, label := range []byte(e.out.text) {
+		if known[label] {
+			continue
+		}
 		if !strings.ContainsRune(sides[0], rune(label)) {
 			return e, status.InvalidArgumentf("Einsum output subscripts for equation '%s' has label '%c' which is not present in the input subscripts", s, label)
 		}
+		known[label] = true
 	}
 	return e, nil
 }

@@ -1,6 +1,8 @@
 package mathops
 
 import (
+	"context"
+
 	"github.com/weft-ml/weft/internal/numeric/gemm"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
@@ -127,6 +129,28 @@ func matMul[T tensor.Elem](ctx *kernel.Context, ta, tb bool, mul multiply[T]) (*
 	if x.Cols == 0 || len(z) == 0 {
 		return out, nil
 	}
-	mul(gemm.Dense(z, x.Rows, y.Cols), x, y)
-	return out, nil
+	return out, inPieces(ctx.Context(), mul, gemm.Dense(z, x.Rows, y.Cols), x, y)
+}
+
+// pieceWork and pieceRows are the least number of multiplications and of rows between two looks at
+// the context of a step. Each piece prepares b again, which takes as long as a few of its rows.
+const (
+	pieceWork = 1 << 36
+	pieceRows = 512
+)
+
+// inPieces multiplies a, in pieces if it takes seconds, by b. c has no gaps. It fails when ctx
+// ends.
+func inPieces[T any](ctx context.Context, mul multiply[T], c, a, b gemm.Matrix[T]) error {
+	rows := max(pieceRows, pieceWork/max(1, b.Rows*b.Cols))
+	for lo := 0; lo < c.Rows; lo += rows {
+		n := min(rows, c.Rows-lo)
+		part := a
+		part.Data, part.Rows = a.Data[lo*a.RowStride:], n
+		mul(gemm.Dense(c.Data[lo*c.Cols:(lo+n)*c.Cols], n, c.Cols), part, b)
+		if n < c.Rows && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
 }

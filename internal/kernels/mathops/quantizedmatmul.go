@@ -64,9 +64,11 @@ func newQuantizedMatMul(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		gemm.Generic(gemm.Dense(tensor.Values[int32](&sums), x.Rows, y.Cols), x, y, false)
 		quantize.SetRange(ctx, 1, quantize.Product(quantize.Uint8, ra, quantize.Uint8, rb))
-		return nil
+		if sums.NumElements() == 0 {
+			return nil // there is any number of rows without columns
+		}
+		return inPieces(ctx.Context(), anyProduct[int32], gemm.Dense(tensor.Values[int32](&sums), x.Rows, y.Cols), x, y)
 	}), nil
 }
 

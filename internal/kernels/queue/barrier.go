@@ -85,14 +85,20 @@ func bit(b bool) int {
 	return 0
 }
 
+// named returns what an error says of a key, which may be any text.
+func named(key string) string {
+	const most = 1000 // bytes
+	return key[:min(len(key), most)]
+}
+
 func (b *Barrier) insertOne(a *membudget.Account, key string, component int, values *tensor.Tensor, i int) error {
 	p := b.incomplete[key]
 	switch {
 	case p == nil && b.closed:
 		return status.Cancelledf("Barrier %s is closed, but attempted to insert a brand new key: %s.  Pending enqueues cancelled: %d.  "+
-			"Insertion index: %d.  Number of incomplete keys: %d.", b.name, key, bit(b.cancelled), i, len(b.incomplete))
+			"Insertion index: %d.  Number of incomplete keys: %d.", b.name, named(key), bit(b.cancelled), i, len(b.incomplete))
 	case p != nil && p.components[component].Initialized():
-		return status.InvalidArgumentf("Key %s already has a value for component %d in barrier %s", key, component, b.name)
+		return status.InvalidArgumentf("Key %s already has a value for component %d in barrier %s", named(key), component, b.name)
 	}
 	value, err := paidRow(a, values, i)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -153,5 +154,18 @@ func TestBarrierRace(t *testing.T) {
 	}
 	if len(seen) != keys || b.readySize() != 0 || b.incompleteSize() != 0 {
 		t.Errorf("%d keys came out, %d and %d are left", len(seen), b.readySize(), b.incompleteSize())
+	}
+}
+
+// An error names the beginning of a long key.
+func TestTextOfKeys(t *testing.T) {
+	b := newBarrier("b", []tensor.DType{tensor.Int32}, nil)
+	key, values := strings.Repeat("k", 1<<20), tensor.Vector[int32](1)
+	b.types = append(b.types, tensor.Int32) // so that the element stays incomplete
+	if err := b.insert(nil, []string{key}, 0, &values); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.insert(nil, []string{key}, 0, &values); err == nil || len(err.Error()) > 2000 {
+		t.Error("the second value of a key has no error, or a long one")
 	}
 }

@@ -60,8 +60,8 @@ type classes struct {
 	draw        func(*philox.Words) int64 // nil if all classes are taken
 	probability func(class int64) float32
 	// session calls f, and then learn unless it is nil. No other session changes the probabilities
-	// during the call.
-	session func(f func())
+	// during the call. It fails if ctx ends while another session takes long.
+	session func(ctx context.Context, f func()) error
 	learn   func(seen []int64)
 }
 
@@ -97,7 +97,7 @@ func newCandidates(newClasses func(fileio.Files, opdef.Attrs) (*classes, error))
 			}
 			const perCandidate = 2048 // words that TensorFlow reserves
 			d := draw{from, philox.NewWords(source.TakeWords(perCandidate * n)), tensor.Values[int64](sampled)}
-			from.session(func() {
+			waited := from.session(ctx.Context(), func() {
 				var tries int
 				if tries, err = d.run(ctx.Context(), unique); err != nil {
 					return
@@ -108,6 +108,9 @@ func newCandidates(newClasses func(fileio.Files, opdef.Attrs) (*classes, error))
 					from.learn(seen)
 				}
 			})
+			if waited != nil {
+				return waited
+			}
 			return err
 		}), nil
 	}
@@ -132,6 +135,9 @@ type draw struct {
 	out   []int64
 }
 
+// checkEvery is the number of draws between two looks at the context of a step.
+const checkEvery = 1 << 16
+
 // run fills the output and returns the number of classes that were drawn for it.
 func (d *draw) run(ctx context.Context, unique bool) (tries int, err error) {
 	switch {
@@ -142,6 +148,9 @@ func (d *draw) run(ctx context.Context, unique bool) (tries int, err error) {
 		return len(d.out), nil
 	case !unique:
 		for i := range d.out {
+			if i%checkEvery == checkEvery-1 && ctx.Err() != nil {
+				return 0, status.FromContext(ctx, "drawing classes")
+			}
 			d.out[i] = d.from.draw(d.words)
 		}
 		return len(d.out), nil
@@ -149,7 +158,6 @@ func (d *draw) run(ctx context.Context, unique bool) (tries int, err error) {
 	used := map[int64]struct{}{}
 	var meter membudget.Meter
 	for i := 0; i < len(d.out); {
-		const checkEvery = 1 << 16
 		if tries++; tries%checkEvery == 0 {
 			if ctx.Err() != nil {
 				return 0, status.FromContext(ctx, "drawing classes")

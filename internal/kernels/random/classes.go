@@ -1,10 +1,10 @@
 package random
 
 import (
+	"context"
 	"math"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/numeric/philox"
@@ -13,7 +13,10 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-func unchanged(f func()) { f() }
+func unchanged(_ context.Context, f func()) error {
+	f()
+	return nil
+}
 
 func allClasses(_ fileio.Files, attrs opdef.Attrs) (*classes, error) {
 	return &classes{n: int64(attrs.Int("num_sampled")), probability: func(int64) float32 { return 1 }, session: unchanged}, nil
@@ -52,15 +55,24 @@ func learnedClasses(_ fileio.Files, attrs opdef.Attrs) (*classes, error) {
 	if err := checkRange(n); err != nil {
 		return nil, err
 	}
-	var mu sync.Mutex
-	t := newWeightTree(int(n)) // guarded by mu
+	mu := make(chan struct{}, 1) // a lock for which a step waits until it ends
+	t := newWeightTree(int(n))   // guarded by mu
 	return &classes{
 		n: n, draw: func(w *philox.Words) int64 { return int64(t.find(int32(w.Below(uint32(t.total()))))) },
 		probability: func(class int64) float32 { return float32(t.weight(int(class))) / float32(t.total()) },
-		session: func(f func()) {
-			mu.Lock()
-			defer mu.Unlock()
+		session: func(ctx context.Context, f func()) error {
+			select {
+			case mu <- struct{}{}:
+			default:
+				select {
+				case mu <- struct{}{}:
+				case <-ctx.Done():
+					return status.FromContext(ctx, "waiting for another step that draws classes")
+				}
+			}
+			defer func() { <-mu }()
 			f()
+			return nil
 		},
 		learn: func(seen []int64) {
 			for _, class := range seen[:min(len(seen), math.MaxInt32-int(t.total()))] {

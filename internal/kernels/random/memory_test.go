@@ -1,12 +1,14 @@
 package random
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/test/kerneltest"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
@@ -44,4 +46,22 @@ func TestEndWithStep(t *testing.T) {
 	seeds := tensor.Vector[int64](1, 2, 3)
 	kerneltest.WantCancelled(t, "RandomIndexShuffle", opdef.Attrs{"dtype": tensor.Int64, "Tseed": tensor.Int64, "rounds": int64(1024)},
 		tensor.Scalar[int64](1), seeds, tensor.Scalar[int64](1<<62))
+}
+
+// A step that waits for another one that draws classes ends.
+func TestWaitForClassesEndsWithStep(t *testing.T) {
+	c, err := learnedClasses(fileio.Files{}, opdef.Attrs{"range_max": int64(4)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err = c.session(t.Context(), func() {
+		if c.session(ctx, func() { t.Error("both sessions run") }) == nil {
+			t.Error("the wait ended without an error")
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }

@@ -1,6 +1,8 @@
 package rnn
 
 import (
+	"context"
+
 	"github.com/weft-ml/weft/internal/gpu/device"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -98,7 +100,9 @@ func (layout layout) newBlock(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		s.compute(e.in(1), e.in(2), e.in(3), out)
+		if err := s.compute(ctx.Context(), e.in(1), e.in(2), e.in(3), out); err != nil {
+			return err
+		}
 		e.finish()
 		return nil
 	}), nil
@@ -135,14 +139,22 @@ func (s *sequence) inputs(ctx *kernel.Context, e *elements) error {
 	return nil
 }
 
-// compute runs the steps. A single product computes the contributions of the inputs to all of them.
-func (s *sequence) compute(x, cs, h []float32, out gates) {
+// compute runs the steps until ctx ends. A single product computes the contributions of the inputs
+// to all of them.
+func (s *sequence) compute(ctx context.Context, x, cs, h []float32, out gates) error {
 	n, width := s.batch*s.cells, s.batch*4*s.cells
+	if n == 0 {
+		return nil // there is any number of steps without cells
+	}
 	sums := membudget.Make[float32](s.run * width)
 	s.fromInputs(sums, x[:s.run*s.batch*s.input])
 	for t := range s.run {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		step := out.step(t, n)
 		s.forward(sums[t*width:(t+1)*width], cs, h, step)
 		cs, h = step.cs, step.h
 	}
+	return nil
 }

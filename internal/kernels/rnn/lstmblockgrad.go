@@ -25,7 +25,9 @@ func (layout layout) newBlockGrad(c *kernel.Construction) (kernel.Kernel, error)
 			return err
 		}
 		at := gates{i: e.in(9), cs: e.in(10), f: e.in(11), o: e.in(12), ci: e.in(13), co: e.in(14), h: e.in(15)}
-		s.gradient(e, at, &d)
+		if err := s.gradient(e, at, &d); err != nil {
+			return err
+		}
 		e.finish()
 		return nil
 	}), nil
@@ -84,13 +86,19 @@ func (d *blockGrads) allocate(e *elements) (err error) {
 }
 
 // gradient runs backwards over the steps to compute the gradients of the gates. The gradients of
-// inputs and weights are products of these.
-func (s *sequence) gradient(e *elements, at gates, d *blockGrads) {
+// inputs and weights are products of these. It fails when the step of the graph ends.
+func (s *sequence) gradient(e *elements, at gates, d *blockGrads) error {
+	if s.run*s.batch*s.cells == 0 {
+		return nil // there is any number of steps without cells
+	}
 	x, csPrev, hPrev, csGrad, hGrad := e.in(1), e.in(2), e.in(3), e.in(16), e.in(17)
 	n, width := s.batch*s.cells, s.batch*4*s.cells
 	dGates := membudget.Make[float32](s.run * width)
 	dcs, dh := membudget.Make[float32](n), membudget.Make[float32](n)
 	for t := s.run - 1; t >= 0; t-- {
+		if err := e.ctx.Context().Err(); err != nil {
+			return err
+		}
 		before := csPrev
 		if t > 0 {
 			before = at.cs[(t-1)*n : t*n]
@@ -100,9 +108,6 @@ func (s *sequence) gradient(e *elements, at gates, d *blockGrads) {
 		step := dGates[t*width : (t+1)*width]
 		s.backward(at.step(t, n), before, dcs, dh, step, d.csPrev, d.peep)
 		gemm.Mul(gemm.Dense(d.hPrev, s.batch, s.cells), gemm.Dense(step, s.batch, 4*s.cells), s.weights(true).T(), gemm.Options[float32]{})
-	}
-	if s.run == 0 {
-		return
 	}
 	rows, four := s.run*s.batch, 4*s.cells
 	all := gemm.Dense(dGates, rows, four)
@@ -116,4 +121,5 @@ func (s *sequence) gradient(e *elements, at gates, d *blockGrads) {
 	for r := range rows {
 		simd.Add(d.b, d.b, dGates[r*four:(r+1)*four])
 	}
+	return nil
 }

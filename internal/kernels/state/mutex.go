@@ -1,11 +1,11 @@
 package state
 
 import (
-	"container/list"
 	"context"
 	"sync"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/opkit/waitqueue"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -48,9 +48,15 @@ func init() {
 
 // mutex is a lock shared by graphs. Waiters are served in order.
 type mutex struct {
-	mu      sync.Mutex
-	held    bool      // guarded by mu
-	waiters list.List // of func(), those that have not been withdrawn; guarded by mu
+	waitqueue.Monitor
+	waiters *waitqueue.Queue
+	held    bool // guarded by Monitor
+}
+
+func makeMutex() *mutex {
+	m := new(mutex)
+	m.waiters = m.NewQueue(waitqueue.FIFO)
+	return m
 }
 
 // TypeName names the resource as TensorFlow does.
@@ -58,49 +64,47 @@ func (*mutex) TypeName() string { return "N10tensorflow12_GLOBAL__N_15MutexE" }
 
 // lock is a held mutex. The first call of end releases it.
 type lock struct {
-	once  sync.Once
 	mutex *mutex
+
+	mu    sync.Mutex
+	ended bool // guarded by mu
+	// Cancels the release at the end of the step, which would keep the lock until then: a loop may
+	// acquire a mutex without end. Guarded by mu.
+	kept func() bool
 }
 
-func (l *lock) end() { l.once.Do(l.mutex.release) }
+// endWith releases the lock at the end of a step at the latest.
+func (l *lock) endWith(step context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept = context.AfterFunc(step, l.end)
+}
 
-// acquire calls granted once the mutex is held, possibly before it returns. The result withdraws a
-// waiting call, and returns false if the mutex was already granted.
-func (m *mutex) acquire(granted func()) (withdraw func() bool) {
-	m.mu.Lock()
-	if !m.held {
-		m.held = true
-		m.mu.Unlock()
-		granted()
-		return func() bool { return false }
-	}
-	defer m.mu.Unlock()
-	place := m.waiters.PushBack(granted)
-	return func() bool {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if place == nil {
-			return false
-		}
-		n := m.waiters.Len()
-		m.waiters.Remove(place) // does nothing if it has been served
-		place = nil
-		return m.waiters.Len() < n
+func (l *lock) end() {
+	l.mu.Lock()
+	first, kept := !l.ended, l.kept
+	l.ended = true
+	l.mu.Unlock()
+	if first {
+		kept()
+		l.mutex.Change(func() { l.mutex.held = false })
 	}
 }
 
-// release passes the mutex to the next waiter.
-func (m *mutex) release() {
-	m.mu.Lock()
-	next := m.waiters.Front()
-	if next == nil {
-		m.held = false
-		m.mu.Unlock()
-		return
-	}
-	m.waiters.Remove(next)
-	m.mu.Unlock()
-	next.Value.(func())()
+// acquire calls done once the mutex is held, possibly before it returns, or with an error when step
+// ends before.
+func (m *mutex) acquire(step context.Context, done func(error)) {
+	m.waiters.Do(step, waitqueue.Operation{
+		Try: func() (waitqueue.Outcome, error) {
+			if m.held {
+				return waitqueue.Blocked, nil
+			}
+			m.held = true
+			return waitqueue.Complete, nil
+		},
+		Done:      done,
+		Cancelled: "MutexLock was cancelled",
+	})
 }
 
 func newMutex(c *kernel.Construction) (kernel.Kernel, error) {
@@ -113,7 +117,7 @@ func newMutex(c *kernel.Construction) (kernel.Kernel, error) {
 	h.HashCode, h.TypeName, h.Elems = 0, none.TypeName(), nil
 	shared := tensor.Scalar(h)
 	return kernel.Func(func(ctx *kernel.Context) error {
-		_, err := kernel.LookupOrCreateResource(ctx.Device.Resources, container, name, func() (*mutex, error) { return &mutex{}, nil })
+		_, err := kernel.LookupOrCreateResource(ctx.Device.Resources, container, name, func() (*mutex, error) { return makeMutex(), nil })
 		if err == nil {
 			ctx.SetOutput(0, shared.Retain())
 		}
@@ -139,18 +143,13 @@ func (lockKernel) ComputeAsync(ctx *kernel.Context, done func(error)) {
 		done(err)
 		return
 	}
-	var once sync.Once
-	finish := func(err error) { once.Do(func() { done(err) }) }
 	step := ctx.Step.Context
-	held := &lock{mutex: m}
-	withdraw := m.acquire(func() {
-		context.AfterFunc(step, held.end)
-		ctx.SetOutput(0, tensor.Scalar(tensor.VariantValue{Value: held}))
-		finish(nil)
-	})
-	context.AfterFunc(step, func() {
-		if withdraw() {
-			finish(status.Cancelledf("MutexLock was cancelled"))
+	m.acquire(step, func(err error) {
+		if err == nil {
+			held := &lock{mutex: m}
+			held.endWith(step)
+			ctx.SetOutput(0, tensor.Scalar(tensor.VariantValue{Value: held}))
 		}
+		done(err)
 	})
 }

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"context"
+
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
@@ -108,12 +110,30 @@ func newScatter(op elementwise.Op) kernel.New {
 					intarg.Position(indices.Shape(), bad), list.Rows[bad], t.Dim(0))
 			}
 			own, err := ctx.Writable(t)
-			if err == nil {
-				gatherscatter.Scatter(op, own, updates, list, int(t.Shape()[1:].NumElements()))
+			if err != nil {
+				return err
 			}
-			return err
+			width := int(t.Shape()[1:].NumElements())
+			if updates.Rank() == 0 && !own.OnDevice() {
+				return scatterScalar(ctx.Context(), op, own, updates, list.Rows, width)
+			}
+			gatherscatter.Scatter(op, own, updates, list, width)
+			return nil
 		})
 	})
+}
+
+// scatterScalar combines the listed rows with one number, until ctx ends. A few indices of a row
+// that is large take long, because no update has the size of the row.
+func scatterScalar(ctx context.Context, op elementwise.Op, own, update *tensor.Tensor, rows []int64, width int) error {
+	const piece = 1 << 22 // elements between two looks at ctx
+	for step := max(1, piece/max(1, width)); len(rows) > 0; rows = rows[min(step, len(rows)):] {
+		gatherscatter.Scatter(op, own, update, gatherscatter.List{Rows: rows[:min(step, len(rows))]}, width)
+		if len(rows) > step && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 func checkScatter(t, indices, updates *tensor.Tensor, byRef bool) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/farmhash"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -63,8 +64,11 @@ func init() {
 		if err != nil {
 			return err
 		}
-		z := tensor.Values[int64](out)
+		z, p := tensor.Values[int64](out), stepctx.Progress{Context: ctx.Context(), Each: 32}
 		for i, s := range tensor.Values[string](in) {
+			if err := p.Pass(len(s)); err != nil {
+				return err
+			}
 			lo, hi := farmhash.Fingerprint128([]byte(s))
 			if lo < 2 { // 0 and 1 are reserved as markers
 				lo += ^uint64(1)
@@ -221,7 +225,11 @@ func (o *sdca) Compute(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
+	p := b.progress(ctx.Context())
 	for _, i := range order {
+		if err := p.Pass(0); err != nil {
+			return err
+		}
 		label, err := o.loss.labels(b.labels[i])
 		if err != nil {
 			return err
@@ -292,18 +300,26 @@ func (b *batch) move(i int, by float64) {
 	}
 }
 
+// wordSize is the size of an int in bytes.
+const wordSize = 8
+
 // order returns the order of training. In adaptive mode some examples appear several times and
 // others not at all. Then the time grows with the square of their number, and order returns an
 // error when ctx ends.
 func (o *sdca) order(ctx context.Context, b *batch, state []float32) ([]int, error) {
 	if !o.adaptive {
+		membudget.MustTake(wordSize * int64(len(b.weights)))
 		return rand.Perm(len(b.weights)), nil
 	}
 	// The probability of an example grows with the distance of its dual variable from the optimum.
 	// It is divided by ten each time the example is picked (Csiba and others, "Stochastic Dual
 	// Coordinate Ascent with Adaptive Probabilities", 2015).
 	odds := membudget.Make[float64](len(b.weights))
+	p := b.progress(ctx)
 	for i := range odds {
+		if err := p.Pass(0); err != nil {
+			return nil, err
+		}
 		label, err := o.loss.labels(b.labels[i])
 		if err != nil {
 			return []int{i}, nil // for which the step returns the error

@@ -1,7 +1,10 @@
 package state
 
 import (
+	"context"
+
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -46,15 +49,19 @@ func (o *sdca) read(ctx *kernel.Context) (*batch, error) {
 			return nil, err
 		}
 	}
-	return b, b.measure()
+	return b, b.measure(ctx.Context())
 }
+
+// mostNamed is the number of indices that an error names.
+const mostNamed = 10
 
 func (o *sdca) readSparse(ctx *kernel.Context, i int, g *sparseGroup, examples int) error {
 	owners := tensor.Values[int64](o.input(ctx, "sparse_example_indices", i))
 	g.features = tensor.Values[int64](o.input(ctx, "sparse_feature_indices", i))
 	g.weights = tensor.Values[float32](o.input(ctx, "sparse_weights", i))
 	if len(owners) != len(g.features) {
-		return status.InvalidArgumentf("Found mismatched example_indices and feature_indices %v vs %v", owners, g.features)
+		return status.InvalidArgumentf("Found mismatched example_indices and feature_indices [%s] vs [%s]",
+			o.input(ctx, "sparse_example_indices", i).Summary(mostNamed), o.input(ctx, "sparse_feature_indices", i).Summary(mostNamed))
 	}
 	if i < o.count["sparse_feature_values"] {
 		if g.values = tensor.Values[float32](o.input(ctx, "sparse_feature_values", i)); len(g.values) != len(g.features) {
@@ -98,11 +105,16 @@ func (o *sdca) readDense(ctx *kernel.Context, i int, g *denseGroup, examples int
 	return nil
 }
 
-// measure computes the norms of the examples.
-func (b *batch) measure() error {
+// measure computes the norms of the examples. It fails when ctx ends: there may be many groups of
+// features without any.
+func (b *batch) measure(ctx context.Context) error {
 	b.norms = membudget.Make[float64](len(b.weights))
 	var meter membudget.Meter
+	p := b.progress(ctx)
 	for i := range b.norms {
+		if err := p.Pass(0); err != nil {
+			return err
+		}
 		for j := range b.sparse {
 			g := &b.sparse[j]
 			seen := map[int64]bool{}
@@ -124,4 +136,13 @@ func (b *batch) measure() error {
 		}
 	}
 	return nil
+}
+
+// progress returns what looks at the context of a step while examples are processed.
+func (b *batch) progress(ctx context.Context) stepctx.Progress {
+	each := 16 * (len(b.sparse) + len(b.dense) + 1)
+	for i := range b.dense {
+		each += len(b.dense[i].weights)
+	}
+	return stepctx.Progress{Context: ctx, Each: each}
 }

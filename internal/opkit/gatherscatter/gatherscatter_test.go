@@ -6,6 +6,9 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
+	"github.com/weft-ml/weft/internal/opkit/guard"
+	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/test/kerneltest"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -187,5 +190,37 @@ func TestCheckUpdates(t *testing.T) {
 		if (err == nil) != c.ok {
 			t.Errorf("indices %v, updates %v into %v: %v", c.indices.Shape(), c.updates.Shape(), c.shape, err)
 		}
+	}
+}
+
+// Texts that are added to one row are written once, and ask for their memory.
+func TestScatterOfTexts(t *testing.T) {
+	dst, updates := tensor.Vector("", "", "x"), tensor.Vector("a", "b", "c", "d", "e", "f")
+	gatherscatter.Scatter(elementwise.Add, &dst, &updates, list(t, 2, 0, 2, 0, 2, -1), 1)
+	if got := tensor.Values[string](&dst); !slices.Equal(got, []string{"bd", "", "xace"}) {
+		t.Errorf("got %q", got)
+	}
+	one := tensor.Vector("y")
+	gatherscatter.Scatter(elementwise.Add, &dst, &one, list(t, 1, 1), 1)
+	if got := tensor.Values[string](&dst)[1]; got != "yy" {
+		t.Errorf("got %q for a scalar", got)
+	}
+
+	const many = 200_000
+	short := kerneltest.SharedText(many, 20)
+	kerneltest.Quickly(t, func() error {
+		gatherscatter.Scatter(elementwise.Add, &dst, &short, list(t, make([]int64, many)...), 1)
+		return nil
+	})
+
+	long := kerneltest.SharedText(64, 1<<20)
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(32 << 20)
+	err := guard.Call("a test", func() error {
+		gatherscatter.Scatter(elementwise.Add, &dst, &long, list(t, make([]int64, 64)...), 1)
+		return nil
+	})
+	if status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("got %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package gatherscatter
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/weft-ml/weft/internal/gpu/device"
@@ -8,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/sys/bulk"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -27,7 +29,46 @@ func Scatter(op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) 
 		move{list: l.Rows, layout: Layout{Width: width}, scatter: true}.run(dst, updates)
 		return
 	}
+	if op == elementwise.Add && dst.DType() == tensor.String {
+		concatenate(tensor.Values[string](dst), tensor.Values[string](updates), l.Rows, width)
+		return
+	}
 	elementwise.AccumulateRows(op, dst, updates, l.Rows, width)
+}
+
+// concatenate appends updates to the listed rows of dst. Each text is written once: to append the
+// updates of a row one by one would take the square of their number. It panics as [membudget.Make]
+// does, because texts may share their memory.
+func concatenate(dst, updates []string, list []int64, width int) {
+	order := membudget.Make[int](len(list))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(list[a], list[b]), cmp.Compare(a, b)) })
+	single := len(updates) == 1
+	var meter membudget.Meter
+	for len(order) > 0 {
+		row, n := list[order[0]], 1
+		for n < len(order) && list[order[n]] == row {
+			n++
+		}
+		if row >= 0 {
+			parts := membudget.Make[string](n + 1)
+			for k := range width {
+				text := &dst[int(row)*width+k]
+				parts[0] = *text
+				for i, update := range order[:n] {
+					if single {
+						parts[i+1] = updates[0]
+					} else {
+						parts[i+1] = updates[update*width+k]
+					}
+				}
+				*text = meter.Join(parts, "")
+			}
+		}
+		order = order[n:]
+	}
 }
 
 // assign sets row list[i] of dst to row i of updates.

@@ -297,3 +297,19 @@ func FuzzTensor(f *testing.F) {
 		}
 	})
 }
+
+// Variants that no decoder could read are not encoded: each level takes a part of the stack.
+func TestNestedVariants(t *testing.T) {
+	v := tensor.Scalar(int32(1))
+	for depth := range maxNestedDepth + 1 {
+		if depth == maxNestedDepth {
+			if _, err := TensorToProto(&v); err != nil {
+				t.Error(err)
+			}
+		}
+		v = tensor.Scalar(tensor.VariantValue{Value: tensor.EncodedVariant{TypeName: "L", Tensors: []tensor.Tensor{v}}})
+	}
+	if _, err := TensorToProto(&v); status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("got %v", status.CodeOf(err))
+	}
+}

@@ -50,6 +50,11 @@ func (r *reader) variant(p *pb.VariantTensorDataProto) (tensor.EncodedVariant, e
 // elements, so that a few lists make an encoded form without end.
 const maxNested = 1 << 18
 
+// maxNestedDepth bounds variants that are nested in one another. No decoder of messages accepts
+// more than 10,000 levels, and a variant takes two of them, so nothing could read more. Each level
+// would take kilobytes of the stack.
+const maxNestedDepth = 5000
+
 // writer counts the variants that were encoded within others.
 type writer struct{ depth, nested int }
 
@@ -60,6 +65,9 @@ func (w *writer) variant(v tensor.VariantValue) (*pb.VariantTensorDataProto, err
 	if w.nested > maxNested {
 		return nil, status.ResourceExhaustedf("a value with more than %d variants in it cannot be encoded", maxNested)
 	}
+	if w.depth >= maxNestedDepth {
+		return nil, status.ResourceExhaustedf("variants that are nested more than %d deep cannot be encoded", maxNestedDepth)
+	}
 	w.depth++
 	defer func() { w.depth-- }()
 	enc, err := v.Encode()
@@ -69,6 +77,9 @@ func (w *writer) variant(v tensor.VariantValue) (*pb.VariantTensorDataProto, err
 	p := &pb.VariantTensorDataProto{TypeName: enc.TypeName, Metadata: enc.Metadata}
 	for i := range enc.Tensors {
 		t, err := w.tensor(&enc.Tensors[i])
+		if status.CodeOf(err) == status.ResourceExhausted {
+			return nil, err // the same at all levels, each of which would copy the text
+		}
 		if err != nil {
 			return nil, status.Errorf(status.CodeOf(err), "variant of type '%s', tensor %d: %w", enc.TypeName, i, err)
 		}
