@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -170,7 +171,7 @@ func newReverseSequence(c *kernel.Construction) (kernel.Kernel, error) {
 			return err
 		}
 		out, err := ctx.AllocateLike(0, in)
-		if err != nil {
+		if err != nil || out.NumElements() == 0 {
 			return err
 		}
 		if d := device.Of(out); d != nil {
@@ -179,9 +180,14 @@ func newReverseSequence(c *kernel.Construction) (kernel.Kernel, error) {
 		lens := intarg.Values(lengths)
 		whole := strided.Of(in.Shape())
 		strided.Copy(out, whole, in, whole)
+		p := stepctx.Progress{Context: ctx.Context(), Each: 256}
+		each := out.NumElements() / (in.Dim(batch) * in.Dim(seq)) // elements of an element of a sequence
 		for i, n := range lens {
 			if n < 2 {
 				continue
+			}
+			if err := p.Pass(int(n) * each); err != nil {
+				return err
 			}
 			v := whole.Clone()
 			v.Slice(batch, i, 1, 1)

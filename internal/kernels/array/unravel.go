@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -56,7 +57,11 @@ func unravelIndex(ctx *kernel.Context) error {
 	at := intarg.Values(indices)
 	n := len(at)
 	coords, all := membudget.Make[int64](len(shape)), membudget.Make[int64](len(shape)*n)
+	p := stepctx.Progress{Context: ctx.Context(), Each: 8 * (len(shape) + 1)}
 	for i, x := range at {
+		if err := p.Pass(0); err != nil {
+			return err
+		}
 		if x >= total {
 			return status.InvalidArgumentf("index is out of bound as with dims")
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -223,9 +224,13 @@ func (a *Array) readMany(ctx *kernel.Context, indices []int32) ([]tensor.Tensor,
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	values := membudget.Make[tensor.Tensor](len(indices))
+	p := stepctx.Progress{Context: ctx.Context(), Each: 64}
 	for k, i := range indices {
-		var err error
-		if values[k], err = a.readLocked(ctx, int(i)); err != nil {
+		err := p.Pass(0)
+		if err == nil {
+			values[k], err = a.readLocked(ctx, int(i))
+		}
+		if err != nil {
 			release(values)
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -170,13 +171,17 @@ func (k *batchMatMul[T]) multiply(ctx *kernel.Context, x, y *tensor.Tensor) erro
 	sizeX, sizeY, sizeZ := rows*inner, inner*cols, rows*cols
 	grain := max(1, elementwise.Grain(0.02)/(sizeZ*inner+1))
 	stackable := k.mulStack != nil && gemm.Stackable(rows, cols, inner)
+	step := ctx.Context()
 	parallel.For(len(offX), grain, func(lo, hi int) {
-		for lo < hi {
+		p := stepctx.Progress{Context: step}
+		for lo < hi && p.Pass(sizeZ*inner) == nil {
 			c := gemm.Dense(z[lo*sizeZ:], rows, cols)
 			a := matrix(xs[offX[lo]*sizeX:], int(xm[0]), int(xm[1]), k.adjX)
 			b := matrix(ys[offY[lo]*sizeY:], int(ym[0]), int(ym[1]), k.adjY)
 			if !stackable {
-				k.mul(c, a, b)
+				if inPieces(step, k.mul, c, a, b) != nil {
+					return
+				}
 				lo++
 				continue
 			}
@@ -185,6 +190,9 @@ func (k *batchMatMul[T]) multiply(ctx *kernel.Context, x, y *tensor.Tensor) erro
 			lo += n
 		}
 	})
+	if len(offX) > grain || sizeZ*inner > pieceWork {
+		return step.Err()
+	}
 	return nil
 }
 

@@ -28,6 +28,24 @@ func TestMemoryOfTexts(t *testing.T) {
 	kerneltest.WantExhausted(t, 32<<20, "Add", opdef.Attrs{"T": tensor.String}, text, tensor.Scalar("x"))
 }
 
+// Many indices of a large row end with their step.
+func TestSegmentsEndWithTheirStep(t *testing.T) {
+	indices := tensor.Vector[int32](0, 0, 0)
+	attrs := func(dtype tensor.DType) opdef.Attrs {
+		return opdef.Attrs{"T": dtype, "Tidx": tensor.Int32, "Tsegmentids": tensor.Int32}
+	}
+	kerneltest.WantCancelled(t, "SparseSegmentSum", attrs(tensor.Float32), zeros(t, tensor.Float32, 1, 1<<22), indices, indices)
+	kerneltest.WantCancelled(t, "SparseSegmentSum", attrs(tensor.Float16), zeros(t, tensor.Float16, 1, 1<<16), indices, indices)
+	kerneltest.WantCancelled(t, "SparseSegmentSumGrad", attrs(tensor.Float32),
+		zeros(t, tensor.Float32, 1, 1<<16), indices, indices, tensor.Scalar[int32](1))
+}
+
+// A long chain of functions of a large tensor ends with its step.
+func TestCompositionEndsWithItsStep(t *testing.T) {
+	kerneltest.WantCancelled(t, "_UnaryOpsComposition",
+		opdef.Attrs{"T": tensor.Float32, "op_names": slices.Repeat([]string{"Neg"}, 8)}, zeros(t, tensor.Float32, 1<<15))
+}
+
 // A product that takes seconds looks at its step between pieces.
 func TestPiecesOfProducts(t *testing.T) {
 	const wide = 1 << 20

@@ -3,6 +3,8 @@ package mathops
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -28,6 +30,9 @@ var composable = []string{
 	"Tanh",
 }
 
+// partMemory is about the memory of the kernel of one operation, in bytes.
+const partMemory = 512
+
 // composition runs kernels with one input and one output, each on the output of the one before.
 type composition struct {
 	kernels []kernel.Kernel
@@ -40,11 +45,13 @@ func newComposition(c *kernel.Construction) (kernel.Kernel, error) {
 		return nil, status.InvalidArgumentf("op_names must not be empty")
 	}
 	comp := &composition{types: slices.Clone(c.Outputs)}
+	var meter membudget.Meter
 	for _, name := range names {
 		op, ok := kernel.Default.LookupOp(name)
 		if !ok || !slices.Contains(composable, name) {
 			return nil, status.InvalidArgumentf("Do not have a compute function registered for op: %s", name)
 		}
+		meter.MustTake(partMemory)
 		part := *c
 		part.Op, part.Attrs = op, opdef.Attrs{"T": c.Attrs.Type("T")}
 		impl := kernel.Default.Find(name, kernel.CPU, part.Attrs)
@@ -55,7 +62,7 @@ func newComposition(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return nil, err
 		}
-		comp.kernels = append(comp.kernels, k)
+		comp.kernels = membudget.Append(comp.kernels, k)
 	}
 	return comp, nil
 }
@@ -64,7 +71,12 @@ func newComposition(c *kernel.Construction) (kernel.Kernel, error) {
 func (comp *composition) Compute(ctx *kernel.Context) error {
 	inner := *ctx
 	value := kernel.Value{Tensor: ctx.TakeInput(0)}
+	p := stepctx.Progress{Context: ctx.Context(), Each: 64}
 	for _, k := range comp.kernels {
+		if err := p.Pass(value.Tensor.NumElements()); err != nil {
+			value.Tensor.Release()
+			return err
+		}
 		ins, outs := []kernel.Value{value}, make([]kernel.Value, 1)
 		inner.Bind(ins, outs, comp.types)
 		err := k.Compute(&inner)

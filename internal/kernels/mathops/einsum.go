@@ -1,6 +1,7 @@
 package mathops
 
 import (
+	"context"
 	"slices"
 
 	"github.com/weft-ml/weft/internal/gpu/device"
@@ -11,6 +12,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/strided"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -78,6 +80,7 @@ type summation[T tensor.Elem] struct {
 	out   []label         // labels of the output, in order, with repetitions
 	temps []tensor.Tensor // released at the end
 	gpu   *device.Device  // nil on a CPU
+	step  context.Context //nolint:containedctx // a summation lives within one call of a kernel
 }
 
 func (s *summation[T]) release() {
@@ -87,6 +90,7 @@ func (s *summation[T]) release() {
 }
 
 func (s *summation[T]) run(ctx *kernel.Context) error {
+	s.step = ctx.Context()
 	ops := membudget.Make[operand](len(s.in))
 	under := 0
 	for i := range ops {
@@ -250,11 +254,16 @@ func (s *summation[T]) multiply(x, y operand) (operand, error) {
 		})
 	}
 	z, as, bs := tensor.Values[T](result.t), tensor.Values[T](a), tensor.Values[T](b)
-	parallel.For(result.size(batch), max(1, elementwise.Grain(0.02)/(m*n*k)), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			s.mul(gemm.Dense(z[i*m*n:(i+1)*m*n], m, n), stacked(as, i, m, k, ta), stacked(bs, i, k, n, tb))
+	products, grain := result.size(batch), max(1, elementwise.Grain(0.02)/(m*n*k))
+	parallel.For(products, grain, func(lo, hi int) {
+		p := stepctx.Progress{Context: s.step}
+		for i := lo; i < hi && p.Pass(m*n*k) == nil; i++ {
+			_ = inPieces(s.step, s.mul, gemm.Dense(z[i*m*n:(i+1)*m*n], m, n), stacked(as, i, m, k, ta), stacked(bs, i, k, n, tb))
 		}
 	})
+	if products > grain || m*n*k > pieceWork {
+		return result, s.step.Err()
+	}
 	return result, nil
 }
 

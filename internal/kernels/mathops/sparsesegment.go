@@ -1,6 +1,7 @@
 package mathops
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -140,7 +142,9 @@ func segmentsOf[T elementwise.Real](t kernel.Table, scale segmentScale) {
 			return err
 		}
 		z := tensor.Values[T](out)
-		gatherscatter.Add(z, tensor.Values[T](ctx.Input(0)), s.ids.Rows, s.list.Rows, s.width)
+		if err := addRows(ctx.Context(), z, tensor.Values[T](ctx.Input(0)), s); err != nil {
+			return err
+		}
 		from, to, factor := 0, 0, 1.0 // range of segments with the same pending factor
 		s.each(func(segment int, listed []int64) {
 			if f := scale.factor(len(listed)); f != factor || segment != to {
@@ -152,6 +156,21 @@ func segmentsOf[T elementwise.Real](t kernel.Table, scale segmentScale) {
 		scaleBy(z[from*s.width:to*s.width], factor)
 		return nil
 	})
+}
+
+// addRows adds the listed rows of x to the segments z, until ctx ends. The indices of a large row
+// may be many.
+func addRows[T tensor.Elem](ctx context.Context, z, x []T, s *sparseSegments) error {
+	const piece = 1 << 22 // elements between two looks at ctx
+	to, from, step := s.ids.Rows, s.list.Rows, max(1, piece/max(1, s.width))
+	for ; len(to) > step; to, from = to[step:], from[step:] {
+		gatherscatter.Add(z, x, to[:step], from[:step], s.width)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	gatherscatter.Add(z, x, to, from, s.width)
+	return nil
 }
 
 // scaleBy multiplies by f and rounds once.
@@ -187,9 +206,16 @@ func shortSegments[H elementwise.Short](scale segmentScale) kernel.Func {
 		}
 		z, x := tensor.Values[H](out), tensor.Values[H](ctx.Input(0))
 		sum, row32 := membudget.Make[float32](s.width), membudget.Make[float32](s.width)
+		p := stepctx.Progress{Context: ctx.Context(), Each: 16}
 		s.each(func(segment int, listed []int64) {
 			clear(sum)
 			for _, row := range listed {
+				if err == nil {
+					err = p.Pass(s.width)
+				}
+				if err != nil {
+					return
+				}
 				elementwise.Widen(row32, x[int(row)*s.width:])
 				elementwise.Sum(sum, sum, row32)
 			}
@@ -199,7 +225,7 @@ func shortSegments[H elementwise.Short](scale segmentScale) kernel.Func {
 			}
 			elementwise.Narrow(z[segment*s.width:(segment+1)*s.width], sum)
 		})
-		return nil
+		return err
 	}
 }
 

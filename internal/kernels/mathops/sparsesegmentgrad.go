@@ -8,6 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -53,6 +54,7 @@ type segmentGrad struct {
 	targets, ids []int64
 	scales       []float64 // factor of each segment
 	width        int
+	progress     stepctx.Progress
 }
 
 // A gradForm is a form of the gradient.
@@ -74,40 +76,47 @@ func segmentGradTable(scale segmentScale, form gradForm) kernel.Table {
 }
 
 // kernel returns the kernel for the type of add, which adds the gradients x to out on the host.
-func (f gradForm) kernel(scale segmentScale, add func(g *segmentGrad, out, x *tensor.Tensor)) kernel.New {
+func (f gradForm) kernel(scale segmentScale, add func(g *segmentGrad, out, x *tensor.Tensor) error) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		if d := ctx.GPU(); d != nil {
 			return f.onDevice(ctx, d, scale)
 		}
 		g, out, err := f.prepare(ctx, scale)
 		if err == nil && g != nil {
-			add(g, out, ctx.Input(0))
+			g.progress = stepctx.Progress{Context: ctx.Context(), Each: 16}
+			err = add(g, out, ctx.Input(0))
 		}
 		return err
 	})
 }
 
-func addSegments[T elementwise.Float](g *segmentGrad, out, x *tensor.Tensor) {
-	addScaled(g, tensor.Values[T](out), tensor.Values[T](x))
+func addSegments[T elementwise.Float](g *segmentGrad, out, x *tensor.Tensor) error {
+	return addScaled(g, tensor.Values[T](out), tensor.Values[T](x))
 }
 
 // addShortSegments sums in float32 and rounds once.
-func addShortSegments[H elementwise.Short](g *segmentGrad, out, x *tensor.Tensor) {
+func addShortSegments[H elementwise.Short](g *segmentGrad, out, x *tensor.Tensor) error {
 	z, v := tensor.Values[H](out), tensor.Values[H](x)
 	sum, grad := membudget.Make[float32](len(z)), membudget.Make[float32](len(v))
 	elementwise.Widen(grad, v)
-	addScaled(g, sum, grad)
+	err := addScaled(g, sum, grad)
 	elementwise.Narrow(z, sum)
+	return err
 }
 
-func addScaled[T elementwise.Float](g *segmentGrad, z, x []T) {
+// addScaled adds the gradients until the step ends. The entries of a large row may be many.
+func addScaled[T elementwise.Float](g *segmentGrad, z, x []T) error {
 	for i, target := range g.targets {
+		if err := g.progress.Pass(g.width); err != nil {
+			return err
+		}
 		id := g.ids[i]
 		to, from, f := z[int(target)*g.width:int(target+1)*g.width], x[int(id)*g.width:int(id+1)*g.width], T(g.scales[id])
 		for k, v := range from {
 			to[k] += v * f
 		}
 	}
+	return nil
 }
 
 // gradLists reads and checks the inputs of a gradient with n rows, the value of the input named

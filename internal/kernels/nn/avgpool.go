@@ -166,7 +166,11 @@ func runAvgPoolGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, compute pool
 	if d := device.Of(out); d != nil {
 		return p.poolOnDevice(d, poolName("avg", out, "_grad"), &g, out, grad)
 	}
-	return mapLast(p.axes, out, grad, func(x, y []T) { compute(p, &g, x, y) })
+	g.step = ctx.Context()
+	if err := mapLast(p.axes, out, grad, func(x, y []T) { compute(p, &g, x, y) }); err != nil {
+		return err
+	}
+	return g.step.Err()
 }
 
 func avgPoolGrad[T simd.Float](_ *pooling, g *grid, dx, dy []T) {

@@ -1,7 +1,10 @@
 package nn
 
 import (
+	"context"
+
 	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -78,6 +81,8 @@ type dilation[T tensor.Elem] struct {
 	batch, channels int
 	rows, cols      span
 	x, f            []T
+	// The filter may be as large as the input, so a dilation ends with its step.
+	step context.Context //nolint:containedctx // a dilation is made for one call of a kernel
 }
 
 // dilationFunc fills z. dy is the gradient of the output in the gradient operations, and nil
@@ -128,8 +133,9 @@ func runDilation[T tensor.Elem](ctx *kernel.Context, op string, w *window, o *or
 	if err != nil || out.NumElements() == 0 {
 		return err
 	}
+	d.step = ctx.Context()
 	compute(d, tensor.Values[T](out), dy)
-	return nil
+	return d.step.Err()
 }
 
 func newDilationOf[T tensor.Elem](in, filter *tensor.Tensor, w *window, o *order[T]) (*dilation[T], error) {
@@ -154,13 +160,18 @@ func newDilationOf[T tensor.Elem](in, filter *tensor.Tensor, w *window, o *order
 // largest calls visit for every element of the outputs of images lo to hi. visit receives the
 // largest sum in the window of the element, and the positions in the input and the filter of the
 // first element with that sum. As in TensorFlow, a window in which no sum exceeds the lowest value
-// reports the lowest value at the first position, or at -1 if it has no elements.
+// reports the lowest value at the first position, or at -1 if it has no elements. It ends early when
+// the step ends.
 func (d *dilation[T]) largest(lo, hi int, visit func(out int, sum T, in, tap int)) {
+	p := stepctx.Progress{Context: d.step, Each: 8}
 	for row := lo * d.rows.out; row < hi*d.rows.out; row++ {
 		image, oy := row/d.rows.out, row%d.rows.out
 		fy0, fy1, y0 := d.rows.clip(oy)
 		for ox := range d.cols.out {
 			fx0, fx1, x0 := d.cols.clip(ox)
+			if p.Pass((fy1-fy0)*(fx1-fx0)*d.channels) != nil {
+				return
+			}
 			first, firstTap := d.first(image, oy, ox), -d.channels
 			if len(d.f) > 0 {
 				firstTap = 0

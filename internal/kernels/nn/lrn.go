@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"math"
 	"sync"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -61,7 +63,7 @@ func lrnOf(attrs opdef.Attrs) (*lrn, error) {
 	return &lrn{radius: radius, bias: attrs.Float("bias"), alpha: attrs.Float("alpha"), beta: attrs.Float("beta")}, nil
 }
 
-func newLRN[T tensor.Elem](compute func(l *lrn, z, x []T, channels int)) kernel.New {
+func newLRN[T tensor.Elem](compute func(l *lrn, step context.Context, z, x []T, channels int)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		l, err := lrnOf(c.Attrs)
 		if err != nil {
@@ -81,8 +83,9 @@ func newLRN[T tensor.Elem](compute func(l *lrn, z, x []T, channels int)) kernel.
 				return d.LaunchLine("lrn_"+source.TypeName(out.DType()), n, append([]any{out, in}, l.args(n, in.Dim(3))...)...)
 			}
 			z, x, n := tensor.Values[T](out), tensor.Values[T](in), in.Dim(3)
-			parallel.For(len(z)/n, l.rowsPerBlock(n), func(lo, hi int) { compute(l, z[lo*n:hi*n], x[lo*n:hi*n], n) })
-			return nil
+			step := ctx.Context()
+			parallel.For(len(z)/n, l.rowsPerBlock(n), func(lo, hi int) { compute(l, step, z[lo*n:hi*n], x[lo*n:hi*n], n) })
+			return step.Err()
 		}), nil
 	}
 }
@@ -92,7 +95,7 @@ const lrnCost = 1
 
 func (l *lrn) rowsPerBlock(n int) int { return max(1, elementwise.Grain(lrnCost)/n) }
 
-func newLRNGrad[T tensor.Elem](compute func(l *lrn, z, g, x, y []T, channels int)) kernel.New {
+func newLRNGrad[T tensor.Elem](compute func(l *lrn, step context.Context, z, g, x, y []T, channels int)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		l, err := lrnOf(c.Attrs)
 		if err != nil {
@@ -124,38 +127,38 @@ func newLRNGrad[T tensor.Elem](compute func(l *lrn, z, g, x, y []T, channels int
 				return d.LaunchLine(name+"_grad", n, append([]any{out, grad, image, result, &norms}, args...)...)
 			}
 			z, g, x, y := tensor.Values[T](out), tensor.Values[T](grad), tensor.Values[T](image), tensor.Values[T](result)
-			n := grad.Dim(3)
+			n, step := grad.Dim(3), ctx.Context()
 			parallel.For(len(z)/n, l.rowsPerBlock(n), func(lo, hi int) {
 				lo, hi = lo*n, hi*n
-				compute(l, z[lo:hi], g[lo:hi], x[lo:hi], y[lo:hi], n)
+				compute(l, step, z[lo:hi], g[lo:hi], x[lo:hi], y[lo:hi], n)
 			})
-			return nil
+			return step.Err()
 		}), nil
 	}
 }
 
-func viaWideLRN(l *lrn, z, x []tensor.Float16Elem, n int) {
+func viaWideLRN(l *lrn, step context.Context, z, x []tensor.Float16Elem, n int) {
 	wide := membudget.Make[float32](2 * len(x))
 	from, to := wide[:len(x)], wide[len(x):]
 	elementwise.Widen(from, x)
 	if l.ordinary() {
-		l.forward(to, from, n)
+		l.forward(step, to, from, n)
 	} else {
-		l.plain(to, from, n, throughHalf)
+		l.plain(step, to, from, n, throughHalf)
 	}
 	elementwise.Narrow(z, to)
 }
 
-func viaWideLRNGrad(l *lrn, z, g, x, y []tensor.Float16Elem, n int) {
+func viaWideLRNGrad(l *lrn, step context.Context, z, g, x, y []tensor.Float16Elem, n int) {
 	k := len(z)
 	wide := membudget.Make[float32](4 * k)
 	elementwise.Widen(wide[k:2*k], g)
 	elementwise.Widen(wide[2*k:3*k], x)
 	elementwise.Widen(wide[3*k:], y)
 	if l.ordinary() {
-		l.gradient(wide[:k], wide[k:2*k], wide[2*k:3*k], wide[3*k:], n)
+		l.gradient(step, wide[:k], wide[k:2*k], wide[2*k:3*k], wide[3*k:], n)
 	} else {
-		l.plainGradient(wide[:k], wide[k:2*k], wide[2*k:3*k], wide[3*k:], n, throughHalf)
+		l.plainGradient(step, wide[:k], wide[k:2*k], wide[2*k:3*k], wide[3*k:], n, throughHalf)
 	}
 	elementwise.Narrow(z, wide[:k])
 }
@@ -188,20 +191,33 @@ func (l *lrn) borrowRows(channels int) *lrnRows {
 	return r
 }
 
-// sums sets z to bias + scale times the sums of a*b over the elements within the radius.
-func (r *lrnRows) sums(z, a, b []float32, scale, bias float32) {
+// sums sets z to bias + scale times the sums of a*b over the elements within the radius. A row of
+// many channels takes the square of their number, so it is computed in pieces until the step ends.
+func (r *lrnRows) sums(step context.Context, z, a, b []float32, scale, bias float32) {
+	const least, most = 64, 1 << 24 // channels of a piece, and elements that it adds
 	simd.MulRows(r.apart[r.radius:], r.stride, a, b, r.n)
-	simd.WindowSums(z, r.n, r.apart, r.stride, 2*r.radius+1, scale, bias)
+	window := 2*r.radius + 1
+	piece := max(least, most/window)
+	if r.n <= piece {
+		simd.WindowSums(z, r.n, r.apart, r.stride, window, scale, bias)
+		return
+	}
+	for row := range len(z) / r.n {
+		for lo := 0; lo < r.n && step.Err() == nil; lo += piece {
+			n := min(piece, r.n-lo)
+			simd.WindowSums(z[row*r.n+lo:][:n], n, r.apart[row*r.stride+lo:], r.stride, window, scale, bias)
+		}
+	}
 }
 
 // forward sets z, which may be x, to the normalization of rows of n channels.
-func (l *lrn) forward(z, x []float32, n int) {
+func (l *lrn) forward(step context.Context, z, x []float32, n int) {
 	r := l.borrowRows(n)
 	defer l.scratch.Put(r)
 	for lo := 0; lo < len(x); lo += len(r.norm) {
 		x := x[lo:min(lo+len(r.norm), len(x))]
 		norm, factor := r.norm[:len(x)], r.factor[:len(x)]
-		r.sums(norm, x, x, l.alpha, l.bias)
+		r.sums(step, norm, x, x, l.alpha, l.bias)
 		l.power(factor, norm, r.tmp)
 		simd.Mul(z[lo:lo+len(x)], x, factor)
 	}
@@ -228,7 +244,7 @@ func (l *lrn) power(z, x, tmp []float32) {
 
 // gradient sets z to the gradient with respect to x, where y is the output and g its gradient:
 // g*norm^-beta - 2*alpha*beta*x * the sum of g*y/norm within the radius.
-func (l *lrn) gradient(z, g, x, y []float32, n int) {
+func (l *lrn) gradient(step context.Context, z, g, x, y []float32, n int) {
 	r := l.borrowRows(n)
 	defer l.scratch.Put(r)
 	for lo := 0; lo < len(x); lo += len(r.norm) {
@@ -236,18 +252,18 @@ func (l *lrn) gradient(z, g, x, y []float32, n int) {
 		z, g, x, y := z[lo:hi], g[lo:hi], x[lo:hi], y[lo:hi]
 		norm, factor, tmp := r.norm[:len(x)], r.factor[:len(x)], r.tmp[:len(x)]
 		if !l.ordinary() {
-			l.plainGradient(z, g, x, y, n, func(x float32) float32 { return x })
+			l.plainGradient(step, z, g, x, y, n, func(x float32) float32 { return x })
 			continue
 		}
-		r.sums(norm, x, x, l.alpha, l.bias)
+		r.sums(step, norm, x, x, l.alpha, l.bias)
 		l.power(factor, norm, tmp)
 		simd.Mul(factor, factor, g)
 		simd.Div(tmp, g, norm)
-		r.sums(norm, tmp, y, -2*l.alpha*l.beta, 0)
+		r.sums(step, norm, tmp, y, -2*l.alpha*l.beta, 0)
 		simd.Mul(norm, norm, x)
 		simd.Add(z, norm, factor)
 		if !allFinite(z) { // plainGradient skips zero gradients, so that 0*Inf yields no NaN
-			l.plainGradient(z, g, x, y, n, func(x float32) float32 { return x })
+			l.plainGradient(step, z, g, x, y, n, func(x float32) float32 { return x })
 		}
 	}
 }
@@ -267,12 +283,16 @@ func (l *lrn) ordinary() bool { return l.bias > 0 && l.alpha >= 0 }
 // throughHalf rounds x to the nearest float16.
 func throughHalf(x float32) float32 { return tensor.Float16Of(x).Float32() }
 
-// plain is like forward, with a rounding after every operation.
-func (l *lrn) plain(z, x []float32, n int, round func(float32) float32) {
+// plain is like forward, with a rounding after every operation. It ends early when the step ends.
+func (l *lrn) plain(step context.Context, z, x []float32, n int, round func(float32) float32) {
 	alpha, beta, bias := round(l.alpha), round(l.beta), round(l.bias)
+	p := stepctx.Progress{Context: step}
 	for lo := 0; lo < len(x); lo += n {
 		z, x := z[lo:lo+n], x[lo:lo+n]
 		for j := range x {
+			if p.Pass(min(n, 2*l.radius+1)) != nil {
+				return
+			}
 			var norm float32
 			for _, v := range x[max(0, j-l.radius):min(n, j+l.radius+1)] {
 				norm = round(norm + round(v*v))
@@ -294,8 +314,9 @@ func (l *lrn) plain(z, x []float32, n int, round func(float32) float32) {
 
 // plainGradient is like gradient, element by element and with a rounding after every operation. The
 // order of operations matters when norms are negative or near 0: integral powers of negative
-// numbers exist, and terms cancel almost completely.
-func (l *lrn) plainGradient(z, g, x, y []float32, n int, round func(float32) float32) {
+// numbers exist, and terms cancel almost completely. It ends early when the step ends.
+func (l *lrn) plainGradient(step context.Context, z, g, x, y []float32, n int, round func(float32) float32) {
+	p := stepctx.Progress{Context: step}
 	alpha, beta, bias := round(l.alpha), round(l.beta), round(l.bias)
 	factor := round(round(-2*alpha) * beta)
 	clear(z)
@@ -306,6 +327,9 @@ func (l *lrn) plainGradient(z, g, x, y []float32, n int, round func(float32) flo
 				continue
 			}
 			first, last := max(0, j-l.radius), min(n, j+l.radius+1)
+			if p.Pass(2*(last-first)) != nil {
+				return
+			}
 			var norm float32
 			for _, v := range x[first:last] {
 				norm = round(norm + round(v*v))

@@ -123,7 +123,11 @@ func runPool[T tensor.Elem](ctx *kernel.Context, p *pooling, kind string, comput
 	if d := device.Of(out); d != nil {
 		return p.poolOnDevice(d, poolName(kind, out, ""), &g, out, in)
 	}
-	return mapLast(p.axes, out, in, func(y, x []T) { compute(p, &g, y, x) })
+	g.step = ctx.Context()
+	if err := mapLast(p.axes, out, in, func(y, x []T) { compute(p, &g, y, x) }); err != nil {
+		return err
+	}
+	return g.step.Err()
 }
 
 // depthPool pools along the channels in adjacent windows. Each window is treated as a row of a

@@ -101,9 +101,10 @@ func (o order[T]) newArgmax(c *kernel.Construction) (kernel.Kernel, error) {
 			return p.onDevice(d, &g, out, argmax, in)
 		}
 		at := membudget.Make[int64](out.NumElements())
+		g.step = ctx.Context()
 		o.argmax(&g, tensor.Values[T](out), at, tensor.Values[T](in), p.withBatch)
 		intarg.Set(argmax, at)
-		return nil
+		return g.step.Err()
 	}), nil
 }
 

@@ -82,6 +82,7 @@ func poolByFours(ctx *kernel.Context, p *pooling) error {
 	if err != nil || out.NumElements() == 0 {
 		return err
 	}
+	g.step = ctx.Context()
 	intMaxPool(p, &g, tensor.Values[tensor.QInt8Elem](out), tensor.Values[tensor.QInt8Elem](in))
-	return nil
+	return g.step.Err()
 }

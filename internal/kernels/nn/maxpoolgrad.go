@@ -232,9 +232,10 @@ func runPoolGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, shape tensor.Sh
 		defer last.Release()
 		vals[i] = tensor.Values[T](&last)
 	}
+	g.step = ctx.Context()
 	return p.write(out, func(z *tensor.Tensor) error {
 		compute(&g, tensor.Values[T](z), vals[0], vals[1], vals[2])
-		return nil
+		return g.step.Err()
 	})
 }
 

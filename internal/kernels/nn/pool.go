@@ -1,12 +1,14 @@
 package nn
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/weft-ml/weft/internal/numeric/channelwise"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -78,6 +80,8 @@ func joinInts(v []int64) string {
 type grid struct {
 	batch, channels int
 	spans           [3]span
+	// Windows may be as large as the input, so a pooling ends with its step; nil for none.
+	step context.Context //nolint:containedctx // a grid is made for one call of a kernel
 }
 
 // one is the span of a missing dimension.
@@ -172,7 +176,7 @@ func (p *pooling) shapeOf(g *grid) tensor.Shape {
 
 // pooling returns the description of the grid for the vector code.
 func (g *grid) pooling() *channelwise.Pooling {
-	p := &channelwise.Pooling{Batch: g.batch, Channels: g.channels}
+	p := &channelwise.Pooling{Batch: g.batch, Channels: g.channels, Step: g.step}
 	for i, s := range g.spans {
 		p.Spans[i] = s.motion()
 	}
@@ -206,12 +210,16 @@ func (g *grid) windows(lo, hi int, visit func(out, image int, r *region)) {
 		from, to, at := s.clip(o)
 		return [2]int{at, at + to - from}
 	}
+	progress := stepctx.Progress{Context: g.step, Each: 8}
 	for line := lo; line < hi; line++ {
 		row, rest := line%g.spans[1].out, line/g.spans[1].out
 		plane, image := rest%g.spans[0].out, rest/g.spans[0].out
 		r.plane, r.row = bounds(&g.spans[0], plane), bounds(&g.spans[1], row)
 		for col := range g.spans[2].out {
 			r.col = bounds(&g.spans[2], col)
+			if g.step != nil && progress.Pass(r.count()*g.channels) != nil {
+				return
+			}
 			visit(line*g.spans[2].out+col, image, &r)
 		}
 	}

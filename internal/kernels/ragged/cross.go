@@ -91,7 +91,7 @@ func newCross[T tensor.Elem](combination func(*kernel.Construction, []*featurecr
 			if err != nil {
 				return err
 			}
-			splits, err := featurecross.Splits(columns, rows)
+			splits, err := featurecross.Splits(ctx.Context(), columns, rows)
 			if err != nil {
 				return err
 			}

@@ -81,7 +81,10 @@ func concat(ctx *kernel.Context, attr, n int) error {
 		return err
 	}
 	defer whole.values.Release()
-	order := whole.sorted(span(whole.rank))
+	order, err := whole.sorted(ctx.Context(), span(whole.rank))
+	if err != nil {
+		return err
+	}
 	if err := putMatrix(ctx, 0, whole.rowsAt(order), whole.n, whole.rank); err != nil {
 		return err
 	}

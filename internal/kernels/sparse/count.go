@@ -2,8 +2,8 @@ package sparse
 
 import (
 	"cmp"
+	"context"
 	"math"
-	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -186,18 +186,17 @@ func (c *counted) row(i int64) int64 {
 }
 
 // sorted returns the positions of the integers below the limit, if any, ordered by row and then by
-// value.
-func (c *counted) sorted(limit int64) []int64 {
+// value. It fails when ctx ends.
+func (c *counted) sorted(ctx context.Context, limit int64) ([]int64, error) {
 	var order []int64
 	for i, v := range c.numbers {
 		if limit < 0 || v < limit {
 			order = membudget.Append(order, int64(i))
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int64) int {
+	return order, sortStable(ctx, order, func(a, b int64) int {
 		return cmp.Or(cmp.Compare(c.row(a), c.row(b)), cmp.Compare(c.numbers[a], c.numbers[b]))
 	})
-	return order
 }
 
 func newCount[W interface {
@@ -211,7 +210,11 @@ func newCount[W interface {
 			if err != nil {
 				return err
 			}
-			order, greatest := c.sorted(limit), int64(0)
+			order, err := c.sorted(ctx.Context(), limit)
+			if err != nil {
+				return err
+			}
+			greatest := int64(0)
 			var counts []W
 			var ix []int64
 			for k, i := range order {

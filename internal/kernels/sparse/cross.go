@@ -208,7 +208,7 @@ func putCrossed[T tensor.Elem](ctx *kernel.Context, columns []*featurecross.Colu
 	splits := membudget.Make[int64](rows + 1)
 	if len(columns) > 0 {
 		var err error
-		if splits, err = featurecross.Splits(columns, rows); err != nil {
+		if splits, err = featurecross.Splits(ctx.Context(), columns, rows); err != nil {
 			return err
 		}
 	}

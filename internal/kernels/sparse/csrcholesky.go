@@ -1,12 +1,14 @@
 package sparse
 
 import (
+	"context"
 	"math/cmplx"
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -61,7 +63,10 @@ func newCholesky[T csrElem](*kernel.Construction) (kernel.Kernel, error) {
 			if err := checkPermutation(p); err != nil {
 				return err
 			}
-			factor, ok := cholesky(part[T](m, b), p)
+			factor, ok := cholesky(ctx.Context(), part[T](m, b), p)
+			if err := ctx.Context().Err(); err != nil {
+				return err
+			}
 			if !ok {
 				return status.InvalidArgumentf("Sparse Cholesky factorization failed for batch index %d. The input might not be valid.", b)
 			}
@@ -100,9 +105,11 @@ func checkPermutation(p []int64) error {
 
 // cholesky factors the matrix whose element i, j is element order[i], order[j] of a. It reads only
 // the lower triangle. The rows of the factor are computed in order; the pattern of each follows
-// from the elimination tree (Liu 1986).
-func cholesky[T csrElem](a csrPart[T], order []int64) (factor csrPart[T], ok bool) {
+// from the elimination tree (Liu 1986). It returns false if the matrix is not positive definite, or
+// ctx ends.
+func cholesky[T csrElem](ctx context.Context, a csrPart[T], order []int64) (factor csrPart[T], ok bool) {
 	n := a.height
+	p := stepctx.Progress{Context: ctx}
 	position := membudget.Make[int32](n) // row of the factor for each row of a
 	for i, r := range order {
 		position[r] = int32(i)
@@ -131,6 +138,9 @@ func cholesky[T csrElem](a csrPart[T], order []int64) (factor csrPart[T], ok boo
 		slices.Sort(pattern)
 		for _, k := range pattern {
 			lo, hi := factor.rows[k], factor.rows[k+1]-1
+			if p.Pass(int(hi-lo)+1) != nil {
+				return factor, false
+			}
 			for e := lo; e < hi; e++ {
 				x[k] -= x[factor.cols[e]] * conj(factor.vals[e])
 			}

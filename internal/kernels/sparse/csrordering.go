@@ -87,6 +87,9 @@ func leastDegree(ctx context.Context, m *CSR, b int) ([]int32, error) {
 			return nil, status.FromContext(ctx, "ordering a sparse matrix")
 		}
 		for x := range near[best] {
+			if ctx.Err() != nil {
+				return nil, status.FromContext(ctx, "ordering a sparse matrix")
+			}
 			before := len(near[x])
 			delete(near[x], int32(best))
 			for y := range near[best] {

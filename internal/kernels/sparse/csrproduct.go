@@ -1,10 +1,12 @@
 package sparse
 
 import (
+	"context"
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -211,7 +213,9 @@ func newCSRMatMul[T csrElem](c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		dst, dense := tensor.Values[T](out), conjugated(tensor.Values[T](b), right.conj)
 		for i := range a.size() {
-			p.multiply(dst[i*rows*cols:(i+1)*rows*cols], part[T](a, i).taken(left), dense[i*p.k*p.cols:(i+1)*p.k*p.cols])
+			if err := p.multiply(ctx.Context(), dst[i*rows*cols:(i+1)*rows*cols], part[T](a, i).taken(left), dense[i*p.k*p.cols:(i+1)*p.k*p.cols]); err != nil {
+				return err
+			}
 		}
 		return nil
 	}), err
@@ -224,13 +228,14 @@ type denseProduct[T csrElem] struct {
 	k, cols             int
 }
 
-// multiply adds the product to out, which is zeroed.
-func (p *denseProduct[T]) multiply(out []T, a csrPart[T], b []T) {
+// multiply adds the product to out, which is zeroed. It fails when ctx ends.
+func (p *denseProduct[T]) multiply(ctx context.Context, out []T, a csrPart[T], b []T) error {
 	width, step, stride := p.cols, p.cols, 1
 	if p.right.transpose {
 		width, step, stride = p.k, 1, p.cols
 	}
 	row := membudget.Make[T](width)
+	progress := stepctx.Progress{Context: ctx, Each: 4}
 	for r := range a.height {
 		dst := row
 		if p.result.transpose {
@@ -239,6 +244,9 @@ func (p *denseProduct[T]) multiply(out []T, a csrPart[T], b []T) {
 			dst = out[r*width : (r+1)*width]
 		}
 		for i := a.rows[r]; i < a.rows[r+1]; i++ {
+			if err := progress.Pass(width); err != nil {
+				return err
+			}
 			accumulate(dst, a.vals[i], b[int(a.cols[i])*step:], stride)
 		}
 		for j, v := range dst {
@@ -252,6 +260,7 @@ func (p *denseProduct[T]) multiply(out []T, a csrPart[T], b []T) {
 			}
 		}
 	}
+	return nil
 }
 
 func newCSRSparseMatMul[T csrElem](c *kernel.Construction) (kernel.Kernel, error) {
@@ -274,7 +283,9 @@ func newCSRSparseMatMul[T csrElem](c *kernel.Construction) (kernel.Kernel, error
 			if x.width != y.height {
 				return status.InvalidArgumentf("Inner product dimensions of A and B do not agree.  Shapes are: %v vs. %v", a.shape, b.shape)
 			}
-			parts[i] = x.times(y)
+			if parts[i], err = x.times(ctx.Context(), y); err != nil {
+				return err
+			}
 		}
 		shape := slices.Concat(a.shape[:len(a.shape)-2], tensor.Shape{0, 0})
 		if len(b.shape) > len(a.shape) || len(b.shape) == 3 && b.shape[0] > a.shape[0] {
@@ -304,13 +315,18 @@ func checkSparseProduct(a, b *CSR, want tensor.DType) error {
 	return nil
 }
 
-// times returns the product of two matrices, computed row by row (Gustavson 1978).
-func (p csrPart[T]) times(q csrPart[T]) csrPart[T] {
+// times returns the product of two matrices, computed row by row (Gustavson 1978). It fails when ctx
+// ends.
+func (p csrPart[T]) times(ctx context.Context, q csrPart[T]) (csrPart[T], error) {
 	out := csrPart[T]{rows: membudget.Make[int32](p.height + 1), height: p.height, width: q.width}
 	sums, seen := membudget.Make[T](q.width), membudget.Make[bool](q.width)
+	progress := stepctx.Progress{Context: ctx, Each: 4}
 	for r := range p.height {
 		first := len(out.cols)
 		for i := p.rows[r]; i < p.rows[r+1]; i++ {
+			if err := progress.Pass(int(q.rows[p.cols[i]+1] - q.rows[p.cols[i]])); err != nil {
+				return out, err
+			}
 			for j := q.rows[p.cols[i]]; j < q.rows[p.cols[i]+1]; j++ {
 				c := q.cols[j]
 				if !seen[c] {
@@ -327,5 +343,5 @@ func (p csrPart[T]) times(q csrPart[T]) csrPart[T] {
 		}
 		out.rows[r+1] = int32(len(out.cols))
 	}
-	return out
+	return out, nil
 }

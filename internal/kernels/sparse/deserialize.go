@@ -75,6 +75,9 @@ func unpack(ctx *kernel.Context, packed *tensor.Tensor) error {
 	}()
 	var inner tensor.Shape
 	for i := range parts {
+		if err := ctx.Context().Err(); err != nil { // texts may share their memory
+			return err
+		}
 		var err error
 		if parts[i], err = unpackOne(packed, i, ctx.OutputType(1)); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -73,24 +74,40 @@ func largest(a, b []int64) []int64 {
 	return out
 }
 
-// identify numbers the values of two vectors so that equal values have equal numbers.
+// identify numbers the values of two vectors so that equal values have equal numbers. It fails when
+// ctx ends.
 func identify[T interface {
 	tensor.Elem
 	comparable
-}](a, b *tensor.Tensor) (x, y []int) {
+}](ctx context.Context, a, b *tensor.Tensor) (x, y []int, err error) {
+	return numberBoth(ctx, tensor.Values[T](a), tensor.Values[T](b))
+}
+
+func identifyShort[H elementwise.Short](ctx context.Context, a, b *tensor.Tensor) (x, y []int, err error) {
+	return numberBoth(ctx, wide[H](a), wide[H](b))
+}
+
+func numberBoth[T comparable](ctx context.Context, a, b []T) (x, y []int, err error) {
 	ids := map[T]int{}
-	return number(ids, tensor.Values[T](a)), number(ids, tensor.Values[T](b))
+	if x, err = number(ctx, ids, a); err == nil {
+		y, err = number(ctx, ids, b)
+	}
+	return x, y, err
 }
 
-func identifyShort[H elementwise.Short](a, b *tensor.Tensor) (x, y []int) {
-	ids := map[float32]int{}
-	return number(ids, wide[H](a)), number(ids, wide[H](b))
-}
-
-func number[T comparable](ids map[T]int, vals []T) []int {
+func number[T comparable](ctx context.Context, ids map[T]int, vals []T) ([]int, error) {
 	out := membudget.Make[int](len(vals))
+	texts, _ := any(vals).([]string) // which may share their memory
 	var meter membudget.Meter
+	p := stepctx.Progress{Context: ctx, Each: 32}
 	for i, v := range vals {
+		n := 0
+		if texts != nil {
+			n = len(texts[i])
+		}
+		if err := p.Pass(n); err != nil {
+			return nil, err
+		}
 		id, ok := ids[v]
 		if !ok { // also for each NaN, which equals nothing
 			id = len(ids)
@@ -99,7 +116,7 @@ func number[T comparable](ids map[T]int, vals []T) []int {
 		}
 		out[i] = id
 	}
-	return out
+	return out, nil
 }
 
 func checkEditDistance(ctx *kernel.Context) error {
@@ -132,7 +149,7 @@ func checkEditDistance(ctx *kernel.Context) error {
 	return nil
 }
 
-func newEditDistance(ids func(a, b *tensor.Tensor) (x, y []int)) kernel.New {
+func newEditDistance(ids func(ctx context.Context, a, b *tensor.Tensor) (x, y []int, err error)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		normalize := c.Attrs.Bool("normalize")
 		return kernel.Func(func(ctx *kernel.Context) error {
@@ -158,7 +175,10 @@ func newEditDistance(ids func(a, b *tensor.Tensor) (x, y []int)) kernel.New {
 			if err != nil {
 				return err
 			}
-			h, t := ids(hyp.values, truth.values)
+			h, t, err := ids(ctx.Context(), hyp.values, truth.values)
+			if err != nil {
+				return err
+			}
 			return putDistances(ctx.Context(), tensor.Values[float32](out), dims, sequences{hyp, h}, sequences{truth, t}, normalize)
 		}), nil
 	}

@@ -108,7 +108,10 @@ func (s *coo) putFilled(ctx *kernel.Context, fill *tensor.Tensor, empty []bool) 
 	// from is a value's number plus one; 0 is the default
 	ix, from := membudget.MakeCap[int64](n*s.rank), membudget.MakeCap[int64](n)
 	reverse := membudget.Make[int64](s.n)
-	order := s.sorted([]int{0})
+	order, err := s.sorted(ctx.Context(), []int{0})
+	if err != nil {
+		return err
+	}
 	for row, isEmpty := range empty {
 		if isEmpty {
 			ix = membudget.Append(ix, int64(row))

@@ -1,11 +1,14 @@
 package sparse
 
 import (
+	"context"
+
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -130,7 +133,7 @@ func newMatMul[T tensor.Elem](add func(acc []T, v T, b []T, stride int), addAll 
 			if err != nil || out.NumElements() == 0 || p.depth == 0 {
 				return err
 			}
-			return multiply(p, tensor.Values[T](out), tensor.Values[T](p.s.values), conjugate(tensor.Values[T](ctx.Input(3)), adjB, conj), adjA, add, addAll, column, conj)
+			return multiply(ctx.Context(), p, tensor.Values[T](out), tensor.Values[T](p.s.values), conjugate(tensor.Values[T](ctx.Input(3)), adjB, conj), adjA, add, addAll, column, conj)
 		}), nil
 	}
 }
@@ -149,7 +152,7 @@ func newShortMatMul[H elementwise.Short]() kernel.New {
 				return err
 			}
 			sums := membudget.Make[float32](out.NumElements())
-			if err := multiply(p, sums, wide[H](p.s.values), wide[H](ctx.Input(3)), adjA, accumulate, addListed[float32], addColumn[float32], same[float32]); err != nil {
+			if err := multiply(ctx.Context(), p, sums, wide[H](p.s.values), wide[H](ctx.Input(3)), adjA, accumulate, addListed[float32], addColumn[float32], same[float32]); err != nil {
 				return err
 			}
 			elementwise.Narrow(tensor.Values[H](out), sums)
@@ -221,7 +224,8 @@ func checkMatMul(indices, values, shape, b *tensor.Tensor) error {
 	return nil
 }
 
-func multiply[T any](p *product, out, a, b []T, adjA bool, add func(acc []T, v T, b []T, stride int),
+// multiply adds the product to out, which is zeroed. It fails when ctx ends.
+func multiply[T any](ctx context.Context, p *product, out, a, b []T, adjA bool, add func(acc []T, v T, b []T, stride int),
 	addAll func(acc, b []T, list []int64, coef []T), column func(p *product, out, a, b []T) int, conj func(T) T,
 ) error {
 	if p.cols == 1 && column != nil {
@@ -230,7 +234,9 @@ func multiply[T any](p *product, out, a, b []T, adjA bool, add func(acc []T, v T
 		}
 		return nil
 	}
-	ix := p.s.ix // two coordinates per element
+	const most = 1 << 22 // elements of rows that are added between two looks at ctx
+	ix := p.s.ix         // two coordinates per element
+	longest, progress := max(1, most/p.cols), stepctx.Progress{Context: ctx, Each: 4}
 	for i := 0; i < p.s.n; {
 		m := ix[2*i+p.row]
 		if uint64(ix[2*i+p.inner]) >= uint64(p.depth) || uint64(m) >= uint64(p.rows) {
@@ -239,6 +245,9 @@ func multiply[T any](p *product, out, a, b []T, adjA bool, add func(acc []T, v T
 		row, from := out[int(m)*p.cols:(int(m)+1)*p.cols], i
 		i++
 		if addAll == nil || p.stride != 1 {
+			if err := progress.Pass(p.cols); err != nil {
+				return err
+			}
 			k, v := ix[2*from+p.inner], a[from]
 			if adjA {
 				v = conj(v)
@@ -246,8 +255,11 @@ func multiply[T any](p *product, out, a, b []T, adjA bool, add func(acc []T, v T
 			add(row, v, b[int(k)*p.step:], p.stride)
 			continue
 		}
-		for i < p.s.n && ix[2*i+p.row] == m && uint64(ix[2*i+p.inner]) < uint64(p.depth) {
+		for i < p.s.n && i-from < longest && ix[2*i+p.row] == m && uint64(ix[2*i+p.inner]) < uint64(p.depth) {
 			i++
+		}
+		if err := progress.Pass((i - from) * p.cols); err != nil {
+			return err
 		}
 		addAll(row, b, ix[2*from+p.inner:], a[from:i])
 	}

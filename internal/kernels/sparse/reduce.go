@@ -161,7 +161,10 @@ func putReduced(ctx *kernel.Context, r *reduction) error {
 	if err != nil {
 		return err
 	}
-	order := r.s.sorted(r.kept)
+	order, err := r.s.sorted(ctx.Context(), r.kept)
+	if err != nil {
+		return err
+	}
 	position := membudget.Make[int64](len(order))
 	for i, e := range order {
 		for _, d := range r.kept {
@@ -179,7 +182,10 @@ func putReduced(ctx *kernel.Context, r *reduction) error {
 }
 
 func putReducedSparse(ctx *kernel.Context, r *reduction) error {
-	order := r.s.sorted(r.kept)
+	order, err := r.s.sorted(ctx.Context(), r.kept)
+	if err != nil {
+		return err
+	}
 	position := membudget.Make[int64](len(order))
 	var ix []int64
 	groups := 0

@@ -26,7 +26,10 @@ func reorder(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	order := s.sorted(span(s.rank))
+	order, err := s.sorted(ctx.Context(), span(s.rank))
+	if err != nil {
+		return err
+	}
 	if slices.IsSorted(order) {
 		if err := ctx.PassInput(0, 0); err != nil {
 			return err

@@ -53,7 +53,7 @@ func reshape(ctx *kernel.Context) error {
 	}
 	n := indices.Dim(0)
 	if n > 0 && from.NumElements() == 0 {
-		return status.InvalidArgumentf("Input tensor has %d non zero elements but input shape (%v) or output shape (%v) is empty", n, from, to)
+		return status.InvalidArgumentf("Input tensor has %d non zero elements but input shape (%v) or output shape ([%s]) is empty", n, from, joined(to, ","))
 	}
 	if err := putVector(ctx, 1, to); err != nil {
 		return err
@@ -85,14 +85,14 @@ func reshaped(from tensor.Shape, target []int64) (tensor.Shape, error) {
 			return nil, status.InvalidArgumentf("reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are non-zero")
 		}
 		if size%product != 0 {
-			return nil, status.InvalidArgumentf("Input to reshape is a SparseTensor with %d dense values, but the requested shape requires a multiple of %d. input_shape=%v output_shape=%v",
-				size, product, from, to)
+			return nil, status.InvalidArgumentf("Input to reshape is a SparseTensor with %d dense values, but the requested shape requires a multiple of %d. input_shape=%v output_shape=[%s]",
+				size, product, from, joined(to, ","))
 		}
 		to[open] = size / product
 	}
 	if n := to.NumElements(); n != size {
-		return nil, status.InvalidArgumentf("Input to reshape is a tensor with %d dense values, but the requested shape has %d. input_shape=%v output_shape=%v",
-			size, n, from, to)
+		return nil, status.InvalidArgumentf("Input to reshape is a tensor with %d dense values, but the requested shape has %d. input_shape=%v output_shape=[%s]",
+			size, n, from, joined(to, ","))
 	}
 	return to, nil
 }

@@ -1,12 +1,15 @@
 package sparse
 
 import (
+	"context"
+
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/protomem"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -121,7 +124,7 @@ func serializeMany(ctx *kernel.Context, encode encoder) error {
 	if err := s.checkOrder(); err != nil {
 		return err
 	}
-	return s.eachRow(func(i int, row rowParts) error {
+	return s.eachRow(ctx.Context(), func(i int, row rowParts) error {
 		for j, t := range row.tensors() {
 			if err := encode(out, 3*i+j, t); err != nil {
 				return err
@@ -152,11 +155,15 @@ func (r rowParts) tensors() [3]tensor.Tensor {
 	return [3]tensor.Tensor{r.indices, r.values, tensor.Vector(r.shape...)}
 }
 
-// eachRow calls f for each row, including empty ones, of a tensor with ordered indices. f takes
-// ownership of the components.
-func (s *coo) eachRow(f func(i int, row rowParts) error) error {
+// eachRow calls f for each row, including empty ones, of a tensor with ordered indices, until ctx
+// ends. f takes ownership of the components.
+func (s *coo) eachRow(ctx context.Context, f func(i int, row rowParts) error) error {
 	next := 0
+	p := stepctx.Progress{Context: ctx, Each: 512}
 	for i := range int(s.shape[0]) {
+		if err := p.Pass(0); err != nil {
+			return err
+		}
 		start := next
 		for next < s.n && s.at(next)[0] == int64(i) {
 			next++

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -66,18 +67,26 @@ type sets[T setElem] struct {
 	at     map[int64][]T
 	sparse *coo            // source for fill, or nil
 	meter  membudget.Meter // of at
+	// Texts may share their memory, so an operation may take any time.
+	progress stepctx.Progress
 }
 
-func denseSets[T setElem](t *tensor.Tensor) (*sets[T], error) {
+func newSets[T setElem](ctx *kernel.Context, groups tensor.Shape, c *coo) *sets[T] {
+	return &sets[T]{groups: groups, at: map[int64][]T{}, sparse: c, progress: stepctx.Progress{Context: ctx.Context(), Each: 16}}
+}
+
+func denseSets[T setElem](ctx *kernel.Context, t *tensor.Tensor) (*sets[T], error) {
 	groups, err := groupShape(t.Shape())
 	if err != nil {
 		return nil, err
 	}
-	s, n := &sets[T]{groups: groups, at: map[int64][]T{}}, t.Dim(t.Rank()-1)
+	s, n := newSets[T](ctx, groups, nil), t.Dim(t.Rank()-1)
 	group := int64(0)
 	for vals := range slices.Chunk(tensor.Values[T](t), max(n, 1)) {
 		s.meter.MustTakeEntry(0)
-		s.at[group] = distinct(membudget.AppendAll[T](nil, vals...))
+		if s.at[group], err = distinct(&s.progress, membudget.AppendAll[T](nil, vals...)); err != nil {
+			return nil, err
+		}
 		group++
 	}
 	return s, nil
@@ -104,7 +113,7 @@ func sparseSets[T setElem](ctx *kernel.Context, first int, validate bool) (*sets
 		return nil, err
 	}
 	groups, err := groupShape(dims)
-	return &sets[T]{groups: groups, at: map[int64][]T{}, sparse: c}, err
+	return newSets[T](ctx, groups, c), err
 }
 
 // fill reads the sets of the sparse tensor.
@@ -129,16 +138,36 @@ func (s *sets[T]) fill() error {
 		s.at[group] = membudget.Append(s.at[group], v)
 	}
 	for g, vals := range s.at {
+		vals, err := distinct(&s.progress, vals)
+		if err != nil {
+			return err
+		}
 		//sizedmake:ok the key exists
-		s.at[g] = distinct(vals)
+		s.at[g] = vals
 	}
 	return nil
 }
 
-// distinct sorts vals in place and removes duplicates.
-func distinct[T setElem](vals []T) []T {
-	slices.Sort(vals)
-	return slices.Compact(vals)
+// distinct sorts vals in place and removes duplicates. It fails when the step ends.
+func distinct[T setElem](p *stepctx.Progress, vals []T) ([]T, error) {
+	texts, ok := any(vals).([]string)
+	if !ok {
+		slices.Sort(vals)
+		return slices.Compact(vals), nil
+	}
+	var ended error
+	compare := func(a, b string) int {
+		if ended == nil {
+			ended = p.Pass(min(len(a), len(b)))
+		}
+		if ended != nil {
+			return 0
+		}
+		return strings.Compare(a, b)
+	}
+	slices.SortFunc(texts, compare)
+	n := len(slices.CompactFunc(texts, func(a, b string) bool { return compare(a, b) == 0 }))
+	return vals[:n], ended
 }
 
 func groupShape(shape tensor.Shape) (tensor.Shape, error) {
@@ -159,9 +188,16 @@ var setOperations = map[string]keep{
 	"union":        {true, true, true},
 }
 
-// combine merges two sorted sets.
-func combine[T setElem](a, b []T, k keep) (out []T) {
+// combine merges two sorted sets. It fails when the step ends.
+func combine[T setElem](p *stepctx.Progress, a, b []T, k keep) (out []T, err error) {
 	for len(a) > 0 || len(b) > 0 {
+		n := 0
+		if texts, ok := any(a).([]string); ok && len(texts) > 0 {
+			n = len(texts[0])
+		}
+		if err := p.Pass(n); err != nil {
+			return nil, err
+		}
 		switch {
 		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
 			if k.first {
@@ -180,7 +216,7 @@ func combine[T setElem](a, b []T, k keep) (out []T) {
 			a, b = a[1:], b[1:]
 		}
 	}
-	return out
+	return out, nil
 }
 
 func newSetOperation[T setElem](dense1, dense2 bool) kernel.New {
@@ -192,7 +228,7 @@ func newSetOperation[T setElem](dense1, dense2 bool) kernel.New {
 		}
 		read := func(ctx *kernel.Context, first int, dense bool) (*sets[T], error) {
 			if dense {
-				return denseSets[T](ctx.Input(first))
+				return denseSets[T](ctx, ctx.Input(first))
 			}
 			return sparseSets[T](ctx, first, validate)
 		}
@@ -234,8 +270,12 @@ func putSets[T setElem](ctx *kernel.Context, a, b *sets[T], k keep) error {
 	var ix []int64
 	var vals []T
 	longest, position := 0, membudget.Make[int64](len(a.groups))
-	for _, g := range distinct(groups) {
-		set := combine(a.at[g], b.at[g], k)
+	slices.Sort(groups)
+	for _, g := range slices.Compact(groups) {
+		set, err := combine(&a.progress, a.at[g], b.at[g], k)
+		if err != nil {
+			return err
+		}
 		longest = max(longest, len(set))
 		for d, rest := len(position)-1, g; d >= 0; d-- {
 			position[d] = rest % a.groups[d]

@@ -71,7 +71,10 @@ func softmaxRows[T tensor.Elem](ctx *kernel.Context, f func([]T)) error {
 	if err != nil {
 		return err
 	}
-	order := s.sorted(span(s.rank))
+	order, err := s.sorted(ctx.Context(), span(s.rank))
+	if err != nil {
+		return err
+	}
 	gather(out, values, order)
 	row := func(i int) []int64 { return s.at(int(order[i]))[:s.rank-1] }
 	for v, lo := tensor.Values[T](out), 0; lo < s.n; {

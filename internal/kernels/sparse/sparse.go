@@ -6,6 +6,7 @@ package sparse
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -114,13 +116,10 @@ func (s *coo) checkOrder() error {
 }
 
 // sorted returns the element numbers in the order of their coordinates along dims. The order is
-// stable.
-func (s *coo) sorted(dims []int) []int64 {
-	order := membudget.Make[int64](s.n)
-	for i := range order {
-		order[i] = int64(i)
-	}
-	slices.SortStableFunc(order, func(a, b int64) int {
+// stable. It fails when ctx ends.
+func (s *coo) sorted(ctx context.Context, dims []int) ([]int64, error) {
+	order := longs(s.n)
+	return order, sortStable(ctx, order, func(a, b int64) int {
 		x, y := s.at(int(a)), s.at(int(b))
 		for _, d := range dims {
 			if c := cmp.Compare(x[d], y[d]); c != 0 {
@@ -129,7 +128,23 @@ func (s *coo) sorted(dims []int) []int64 {
 		}
 		return 0
 	})
-	return order
+}
+
+// sortStable sorts ascending numbers by compare, and numbers that are equal by themselves. It fails
+// when ctx ends: hundreds of millions of numbers take minutes.
+func sortStable(ctx context.Context, numbers []int64, compare func(a, b int64) int) error {
+	p := stepctx.Progress{Context: ctx, Each: 32}
+	var ended error
+	slices.SortFunc(numbers, func(a, b int64) int {
+		if ended == nil {
+			ended = p.Pass(0)
+		}
+		if ended != nil {
+			return 0
+		}
+		return cmp.Or(compare(a, b), cmp.Compare(a, b))
+	})
+	return ended
 }
 
 // span returns 0, 1, …, n-1.

@@ -57,6 +57,14 @@ func split(ctx *kernel.Context, n int) error {
 		return status.InvalidArgumentf("Input num_split should be between 1 and the splitting dimension size (%d), got %d", s.shape[axis], n)
 	}
 	size, more := s.shape[axis]/int64(n), s.shape[axis]%int64(n)
+	// The first parts are larger by one.
+	partOf := func(x int64) int64 {
+		if x < more*(size+1) {
+			return x / (size + 1)
+		}
+		return more + (x-more*(size+1))/size
+	}
+	orders := s.grouped(n, func(i int) int64 { return partOf(s.at(i)[axis]) })
 	begin := int64(0)
 	for i := range n {
 		start, lens := membudget.Make[int64](s.rank), slices.Clone(s.shape)
@@ -65,7 +73,7 @@ func split(ctx *kernel.Context, n int) error {
 			lens[axis]++
 		}
 		begin += lens[axis]
-		if err := s.putBlock(ctx, start, lens, i, i+n); err != nil {
+		if err := s.putElements(ctx, orders(i), start, i, i+n); err != nil {
 			return err
 		}
 		if err := putVector(ctx, i+2*n, lens); err != nil {
@@ -73,6 +81,25 @@ func split(ctx *kernel.Context, n int) error {
 		}
 	}
 	return nil
+}
+
+// grouped sorts the elements into n groups. It returns a function that returns the numbers of the
+// elements of a group, in order.
+func (s *coo) grouped(n int, groupOf func(i int) int64) func(group int) []int64 {
+	ends, order := membudget.Make[int](n+1), membudget.Make[int64](s.n)
+	for i := range s.n {
+		ends[groupOf(i)+1]++
+	}
+	for g := range n {
+		ends[g+1] += ends[g]
+	}
+	next := membudget.AppendAll(nil, ends...)
+	for i := range s.n {
+		at := &next[groupOf(i)]
+		order[*at] = int64(i)
+		*at++
+	}
+	return func(group int) []int64 { return order[ends[group]:ends[group+1]] }
 }
 
 func splitInput(ctx *kernel.Context) (*coo, error) {
@@ -108,6 +135,12 @@ func (s *coo) putBlock(ctx *kernel.Context, start, size []int64, indices, values
 			order = membudget.Append(order, int64(i))
 		}
 	}
+	return s.putElements(ctx, order, start, indices, values)
+}
+
+// putElements sets two outputs to the indices, relative to start, and the values of the elements
+// with the given numbers.
+func (s *coo) putElements(ctx *kernel.Context, order, start []int64, indices, values int) error {
 	ix := s.rowsAt(order)
 	for i := range ix {
 		ix[i] -= start[i%s.rank]

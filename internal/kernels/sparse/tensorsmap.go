@@ -156,7 +156,7 @@ func addMany(ctx *kernel.Context, m *tensorsMap) error {
 	// garbage. Rows that stay ask for all of their memory before.
 	membudget.MustTake(s.shape[0] * rowMemory)
 	rows := membudget.Make[*coo](s.shape[0])
-	err = s.eachRow(func(i int, row rowParts) error {
+	err = s.eachRow(ctx.Context(), func(i int, row rowParts) error {
 		rows[i] = &coo{ix: slices.Clone(tensor.Values[int64](&row.indices)), values: &row.values, shape: slices.Clone(row.shape),
 			n: row.values.NumElements(), rank: s.rank - 1}
 		row.indices.Release()

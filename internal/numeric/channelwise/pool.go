@@ -1,6 +1,7 @@
 package channelwise
 
 import (
+	"context"
 	"fmt"
 	"unsafe"
 
@@ -13,7 +14,11 @@ import (
 type Pooling struct {
 	Batch, Channels int
 	Spans           [3]Span
+	// Step ends a pooling early, which then is unfinished; nil for none.
+	Step context.Context //nolint:containedctx // a Pooling is made for one call
 }
+
+func (s *Pooling) ended() bool { return s.Step != nil && s.Step.Err() != nil }
 
 func (s *Pooling) imageIn() int  { return s.Spans[0].In * s.Spans[1].In * s.Spans[2].In * s.Channels }
 func (s *Pooling) lineOut() int  { return s.Spans[2].Out * s.Channels }
@@ -183,6 +188,9 @@ func (p *pooling[T]) rows(args *poolArgs, kernel func(*byte), plane, lo, hi int,
 		pixels, lines := min(wide, most), min(high, max(1, most/wide))
 		for line := 0; line < high; line += lines {
 			for done := 0; done < wide; done += pixels {
+				if p.ended() {
+					return
+				}
 				args.pixels, args.lines = min(pixels, wide-done), min(lines, high-line)
 				in := (inPlane*rows.In+atRow+line*rows.Stride)*cols.In + atCol + done*cols.Stride
 				p.call(args, kernel, in, plane, (row+line)*cols.Out+col+done, y)

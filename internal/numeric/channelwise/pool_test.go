@@ -32,7 +32,7 @@ func span(in, window, stride, dilation int, same bool) Span {
 
 // square returns a pooling of images with square windows.
 func square(batch, h, w, c, window, stride int, same bool) Pooling {
-	return Pooling{batch, c, [3]Span{One, span(h, window, stride, 1, same), span(w, window, stride, 1, same)}}
+	return Pooling{Batch: batch, Channels: c, Spans: [3]Span{One, span(h, window, stride, 1, same), span(w, window, stride, 1, same)}}
 }
 
 var poolings = []Pooling{
@@ -47,9 +47,9 @@ var poolings = []Pooling{
 	square(0, 3, 3, 4, 2, 1, true),
 	square(1, 40, 45, 40, 3, 1, true),
 	square(1, 2, 400, 80, 3, 1, true),
-	{1, 9, [3]Span{One, {10, 2, 4, 3, 1, 1}, {12, 5, 11, 1, 1, 2}}},
-	{2, 19, [3]Span{span(5, 3, 2, 1, true), span(7, 2, 2, 1, false), span(8, 3, 1, 1, true)}},
-	{1, 80, [3]Span{span(4, 2, 2, 1, false), span(4, 2, 2, 1, false), span(5, 2, 2, 1, true)}},
+	{1, 9, [3]Span{One, {10, 2, 4, 3, 1, 1}, {12, 5, 11, 1, 1, 2}}, nil},
+	{2, 19, [3]Span{span(5, 3, 2, 1, true), span(7, 2, 2, 1, false), span(8, 3, 1, 1, true)}, nil},
+	{1, 80, [3]Span{span(4, 2, 2, 1, false), span(4, 2, 2, 1, false), span(5, 2, 2, 1, true)}, nil},
 }
 
 // each calls f for every output pixel with the input pixels of its window.

@@ -14,6 +14,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/siphash"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -87,10 +88,15 @@ func (c *Column) text(i int64) string {
 }
 
 // Splits returns the index of each row's first combination and, at the end, the total number. It
-// returns ResourceExhausted if that number is too large for memory.
-func Splits(columns []*Column, rows int) ([]int64, error) {
+// returns ResourceExhausted if that number is too large for memory, and the error of ctx when ctx
+// ends: rows and columns need no values.
+func Splits(ctx context.Context, columns []*Column, rows int) ([]int64, error) {
 	splits := membudget.Make[int64](rows + 1)[:1]
+	p := stepctx.Progress{Context: ctx, Each: 4 * (len(columns) + 1)}
 	for r := range rows {
+		if err := p.Pass(0); err != nil {
+			return nil, err
+		}
 		n := uint64(1)
 		for _, c := range columns {
 			var over uint64

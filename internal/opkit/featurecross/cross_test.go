@@ -11,7 +11,7 @@ import (
 func TestCombinations(t *testing.T) {
 	words, numbers := tensor.Vector("a", "b", "c"), tensor.Vector[int64](1, -2, 3, 4)
 	columns := []*Column{Ragged(&words, []int64{0, 2, 2, 3}), Ragged(&numbers, []int64{0, 2, 3, 4})}
-	splits, err := Splits(columns, 3)
+	splits, err := Splits(t.Context(), columns, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestTooManyCombinations(t *testing.T) {
 		for i := range columns {
 			columns[i] = Ragged(&values, []int64{0, 1 << 10})
 		}
-		if _, err := Splits(columns, 1); status.CodeOf(err) != status.ResourceExhausted {
+		if _, err := Splits(t.Context(), columns, 1); status.CodeOf(err) != status.ResourceExhausted {
 			t.Errorf("%d columns of 1024 values: %v", n, err)
 		}
 	}
