@@ -49,7 +49,7 @@ func TestFilesLeaveDescriptors(t *testing.T) {
 	if status.CodeOf(err) != status.ResourceExhausted {
 		t.Errorf("the error after %d files is %v", opened, err)
 	}
-	for i := range most / 5 {
+	for i := range most / 10 {
 		f, err := os.Open(path)
 		if err != nil {
 			t.Fatalf("%d descriptors are left: %v", i, err)

@@ -75,7 +75,7 @@ const goroutineMemory = 8 << 10
 // takeGoroutines asks for the memory of n goroutines: there are exponentially many iterators of a
 // dataset that has others twice, each with goroutines of its own.
 func takeGoroutines(n int) error {
-	if !membudget.Take(goroutineMemory * int64(n)) {
+	if !membudget.TakeRecord(goroutineMemory * int64(n)) {
 		return status.ResourceExhaustedf("There is not enough memory to read datasets ahead of requests (--memory-limit).")
 	}
 	return nil

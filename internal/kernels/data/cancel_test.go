@@ -54,18 +54,21 @@ func TestRandomAccessOfShuffleEnds(t *testing.T) {
 	}
 }
 
-// A chain of stages that have the one before twice has exponentially many iterators, and each of
-// these reads its inputs on goroutines.
+// Iterators ask for the memory of their goroutines: a chain of stages that have the one before
+// twice has exponentially many.
 func TestGoroutinesAskForMemory(t *testing.T) {
 	b := newBench(t)
 	d := b.count(0, 3)
-	for range 14 {
-		d = b.make("ChooseFastestDataset", d, d)
-	}
-	it := b.iterator("it", d)
+	fastest := b.iterator("fastest", b.make("ChooseFastestDataset", d, d))
+	ahead := b.iterator("ahead", b.make("PrefetchDataset", d, num(1)))
 	defer membudget.SetLimit(membudget.Limit())
-	membudget.SetLimit(128 << 20)
-	if _, err := b.run("next", "IteratorGetNext", b.attrs(), it); status.CodeOf(err) != status.ResourceExhausted {
-		t.Error(err)
+	membudget.SetLimit(1 << 20)
+	if membudget.Take(1 << 20) {
+		t.Fatal("there is memory")
+	}
+	for _, it := range []tensor.Tensor{fastest, ahead} {
+		if _, err := b.run("next", "IteratorGetNext", b.attrs(), it); status.CodeOf(err) != status.ResourceExhausted {
+			t.Error(err)
+		}
 	}
 }

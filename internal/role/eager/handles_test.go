@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
@@ -50,7 +51,7 @@ func TestNoMemoryForRecords(t *testing.T) {
 		"an operation with many outputs": func() error {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel() // it does not wait for memory
-			s := &Context{service: &Service{Config: Config{Kernels: kernel.Default}}}
+			s := &Context{service: &Service{Config: Config{Kernels: kernel.Default}}, library: new(graph.Library)}
 			_, _, err := s.compile(ctx, &kernel.Device{}, &pb.Operation{Name: "ManyOutputs", Attrs: map[string]*pb.AttrValue{
 				"num": {Value: &pb.AttrValue_I{I: 1 << 20}},
 			}})

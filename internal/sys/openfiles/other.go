@@ -1,6 +1,5 @@
 //go:build !unix
 
-// Package openfiles tells how many file descriptors the process may have open, and how many it has.
 package openfiles
 
 // Limit returns 0: the number is not known.
