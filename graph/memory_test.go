@@ -79,7 +79,7 @@ func TestBodiesWithManyAttributes(t *testing.T) {
 	if status.CodeOf(err) != status.ResourceExhausted {
 		t.Errorf("after %d bodies: %v", len(kept), err)
 	}
-	kept = nil
+	clear(kept)
 	if _, err := instantiate(t, opdef.Func{Name: "G", Attrs: attrs{"N": int64(80)}}, g); status.CodeOf(err) != status.ResourceExhausted {
 		t.Errorf("arguments: %v", err)
 	}

@@ -202,8 +202,8 @@ func TestParallelEpochs(t *testing.T) {
 	}
 }
 
-// A dispatcher that restarts hands out no split twice. It loses at most the one that it was sending:
-// the worker asks for the next one ahead.
+// A dispatcher that restarts hands out no split twice. It loses at most the one being sent:
+// a worker asks for the next one ahead.
 func TestDistributedEpochAcrossRestart(t *testing.T) {
 	c := newCluster(t, t.TempDir())
 	w, conn := c.worker()

@@ -109,7 +109,7 @@ type occupied struct {
 	row int
 }
 
-// earliest is a heap of occupied rows, the first of which becomes free before the others.
+// earliest is a heap of occupied rows. The first one becomes free before the others.
 type earliest []occupied
 
 func (h earliest) Len() int           { return len(h) }

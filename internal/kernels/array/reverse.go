@@ -181,7 +181,7 @@ func newReverseSequence(c *kernel.Construction) (kernel.Kernel, error) {
 		whole := strided.Of(in.Shape())
 		strided.Copy(out, whole, in, whole)
 		p := stepctx.Progress{Context: ctx.Context(), Each: 256}
-		each := out.NumElements() / (in.Dim(batch) * in.Dim(seq)) // elements of an element of a sequence
+		each := out.NumElements() / (in.Dim(batch) * in.Dim(seq)) // in an element of a sequence
 		for i, n := range lens {
 			if n < 2 {
 				continue

@@ -149,6 +149,9 @@ func (r *recordInput) read(ctx context.Context) error {
 		path := r.files[0]
 		r.files = r.files[1:]
 		from, err := r.open(r.access.In(ctx), path)
+		if status.CodeOf(err) == status.ResourceExhausted {
+			return err
+		}
 		if err != nil {
 			return status.InvalidArgumentf("Can't open %s", path)
 		}

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Windows that are as large as their input take the square of its size, so they end with their step.
+// Windows that are as large as their input take the square of its size, and end with their step.
 func TestLargeWindowsEndWithTheirStep(t *testing.T) {
 	const size, look = 64, 20
 	zeros := func(dtype tensor.DType, shape ...int64) tensor.Tensor {
@@ -22,9 +23,7 @@ func TestLargeWindowsEndWithTheirStep(t *testing.T) {
 	}
 	attrs := func(dtype tensor.DType, more opdef.Attrs) opdef.Attrs {
 		a := opdef.Attrs{"T": dtype, "strides": []int64{1, 1, 1, 1}, "padding": "SAME"}
-		for k, v := range more {
-			a[k] = v
-		}
+		maps.Copy(a, more)
 		return a
 	}
 	window := opdef.Attrs{"ksize": []int64{1, size, size, 1}}

@@ -160,7 +160,7 @@ func newDilationOf[T tensor.Elem](in, filter *tensor.Tensor, w *window, o *order
 // largest calls visit for every element of the outputs of images lo to hi. visit receives the
 // largest sum in the window of the element, and the positions in the input and the filter of the
 // first element with that sum. As in TensorFlow, a window in which no sum exceeds the lowest value
-// reports the lowest value at the first position, or at -1 if it has no elements. It ends early when
+// reports the lowest value at the first position, or at -1 if it has no elements. It ends early if
 // the step ends.
 func (d *dilation[T]) largest(lo, hi int, visit func(out int, sum T, in, tap int)) {
 	p := stepctx.Progress{Context: d.step, Each: 8}

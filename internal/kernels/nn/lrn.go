@@ -29,7 +29,7 @@ func init() {
 			Doc:  "Computes local response normalization (Krizhevsky et al., 2012): divides each value by (bias + alpha * sqr_sum) ** beta, where sqr_sum is the sum of squares over the channels within depth_radius.",
 			In:   []string{"input: T"}, Out: []string{"output: T"}, Attrs: attrs, Shape: sameAsInput(0, 4),
 		},
-		Kernels: kernel.ByType("T", kernel.Table{tensor.Float16: newLRN(viaWideLRN), tensor.Float32: newLRN((*lrn).forward)}),
+		Kernels: kernel.ByType("T", kernel.Table{tensor.Float16: newLRN((*lrn).viaWide), tensor.Float32: newLRN((*lrn).forward)}),
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -44,7 +44,7 @@ func init() {
 				return err
 			},
 		},
-		Kernels: kernel.ByType("T", kernel.Table{tensor.Float16: newLRNGrad(viaWideLRNGrad), tensor.Float32: newLRNGrad((*lrn).gradient)}),
+		Kernels: kernel.ByType("T", kernel.Table{tensor.Float16: newLRNGrad((*lrn).viaWideGradient), tensor.Float32: newLRNGrad((*lrn).gradient)}),
 	})
 }
 
@@ -137,7 +137,7 @@ func newLRNGrad[T tensor.Elem](compute func(l *lrn, step context.Context, z, g, 
 	}
 }
 
-func viaWideLRN(l *lrn, step context.Context, z, x []tensor.Float16Elem, n int) {
+func (l *lrn) viaWide(step context.Context, z, x []tensor.Float16Elem, n int) {
 	wide := membudget.Make[float32](2 * len(x))
 	from, to := wide[:len(x)], wide[len(x):]
 	elementwise.Widen(from, x)
@@ -149,7 +149,7 @@ func viaWideLRN(l *lrn, step context.Context, z, x []tensor.Float16Elem, n int) 
 	elementwise.Narrow(z, to)
 }
 
-func viaWideLRNGrad(l *lrn, step context.Context, z, g, x, y []tensor.Float16Elem, n int) {
+func (l *lrn) viaWideGradient(step context.Context, z, g, x, y []tensor.Float16Elem, n int) {
 	k := len(z)
 	wide := membudget.Make[float32](4 * k)
 	elementwise.Widen(wide[k:2*k], g)

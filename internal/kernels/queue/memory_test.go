@@ -60,7 +60,7 @@ func TestManyComponents(t *testing.T) {
 func TestElementsWithSharedTensors(t *testing.T) {
 	const most = 400
 	limited(t)
-	shared := element(slices.Repeat(intElement(1), 10_000))
+	shared := slices.Repeat(intElement(1), 10_000)
 	copied := func() element { return slices.Clone(shared) }
 	t.Run("queue", func(t *testing.T) {
 		q := newQueue("q", fifo, spec{types: slices.Repeat([]tensor.DType{tensor.Int32}, len(shared)), capacity: unbounded})

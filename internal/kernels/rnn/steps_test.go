@@ -1,6 +1,7 @@
 package rnn
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/weft-ml/weft/internal/test/kerneltest"
@@ -24,7 +25,7 @@ func sequenceOf(t *testing.T, steps, batch int64) (forward, grad []tensor.Tensor
 	}
 	grad = forward
 	for range 9 {
-		grad = append(grad[:len(grad):len(grad)], zeros(steps, batch, 1))
+		grad = append(slices.Clip(grad), zeros(steps, batch, 1))
 	}
 	return forward, grad
 }

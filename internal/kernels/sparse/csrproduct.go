@@ -315,7 +315,7 @@ func checkSparseProduct(a, b *CSR, want tensor.DType) error {
 	return nil
 }
 
-// times returns the product of two matrices, computed row by row (Gustavson 1978). It fails when ctx
+// times returns the product of two matrices, computed row by row (Gustavson 1978). It fails if ctx
 // ends.
 func (p csrPart[T]) times(ctx context.Context, q csrPart[T]) (csrPart[T], error) {
 	out := csrPart[T]{rows: membudget.Make[int32](p.height + 1), height: p.height, width: q.width}

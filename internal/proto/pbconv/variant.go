@@ -78,7 +78,7 @@ func (w *writer) variant(v tensor.VariantValue) (*pb.VariantTensorDataProto, err
 	for i := range enc.Tensors {
 		t, err := w.tensor(&enc.Tensors[i])
 		if status.CodeOf(err) == status.ResourceExhausted {
-			return nil, err // the same at all levels, each of which would copy the text
+			return nil, err // the same at all levels: each would copy the text
 		}
 		if err != nil {
 			return nil, status.Errorf(status.CodeOf(err), "variant of type '%s', tensor %d: %w", enc.TypeName, i, err)

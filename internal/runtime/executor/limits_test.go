@@ -27,7 +27,7 @@ func wantExhausted(t *testing.T, err error) {
 	}
 }
 
-// TestEndlessIterations has a loop without a bound of parallel iterations, each of which has a node
+// TestEndlessIterations has a loop without a bound of parallel iterations. Each of them has a node
 // that waits.
 func TestEndlessIterations(t *testing.T) {
 	limitMemory(t, 32<<20)

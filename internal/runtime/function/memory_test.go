@@ -16,7 +16,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// The nodes of arguments and results are those of the signature: the indexes of others could be any.
+// The nodes of arguments and results are those of the signature. The indexes of others may be any.
 func TestForeignTerminals(t *testing.T) {
 	for _, index := range []int64{0, 1000} {
 		f := define(t, "f", 1, "return a0")

@@ -20,7 +20,7 @@ func Full(most int) bool {
 	defer syscall.ForkLock.RUnlock()
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_DGRAM, 0)
 	if err != nil {
-		return err == syscall.EMFILE //nolint:errorlint // of the system call itself
+		return err == syscall.EMFILE
 	}
 	_ = syscall.Close(fd)
 	return fd >= most // a new descriptor has the lowest number that is free

@@ -310,7 +310,7 @@ func TestSlowLender(t *testing.T) {
 			if _, err := pipe.Write([]byte{1}); err != nil {
 				return
 			}
-			time.Sleep(5 * time.Millisecond)
+			time.Sleep(5 * time.Millisecond) //nolint:forbidigo // the pace of a slow lender
 		}
 	})
 	reader := &pipeReader{ends[0], make(chan struct{}, 1), 50 * time.Millisecond}
