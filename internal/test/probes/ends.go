@@ -52,6 +52,9 @@ var endlessProbes = []probe{
 	endless("svd", matrix(3000)+"y = Svd(e)\n"),
 	endless("eigenvalues", matrix(3000)+"y = SelfAdjointEigV2(e)\n"),
 	endless("logarithm", matrix(2000)+"c = Cast(e) SrcT=float DstT=complex64\ny = MatrixLogarithm(c)\n"),
+	endless("determinant", matrix(6000)+"y = MatrixDeterminant(e)\n"),
+	endless("normalization", hidden("n", "int32[4]{1, 1, 1, 2000000}", "[4]")+"e = RandomUniform(n) dtype=float\ny = LRN(e) depth_radius=1000000\n"),
+	endless("pooling", hidden("n", "int32[4]{1, 4000, 4000, 1}", "[4]")+"e = RandomUniform(n) dtype=float\ny = MaxPool(e) ksize=[1, 4000, 4000, 1] strides=[1, 1, 1, 1] padding=\"SAME\"\n"),
 	endless("nearest", matrix(6000)+"k = Const() value=int64[]{10}\ny = NearestNeighbors(e, e, k)\n"),
 	endless("kmeans", matrix(1000)+hidden("k", "int64[]{1000}", "[]")+hidden("seed", "int64[]{1}", "[]")+hidden("tries", "int64[]{4611686018427387904}", "[]")+
 		"y = KmeansPlusPlusInitialization(e, k, seed, tries)\n"),

@@ -50,7 +50,30 @@ func linkTo(target string) func(dir string) error {
 	return func(dir string) error { return os.Symlink(target, filepath.Join(dir, "link")) }
 }
 
+// openFiles reads from as many files at the same time as the server may open.
+var openFiles = probe{name: "file-many", rooted: true, run: func(c *client) error {
+	path := filepath.Join(c.dir, "lines")
+	if err := writeLines(path, 1<<11); err != nil {
+		return err
+	}
+	return c.once(fmt.Sprintf(`
+func Lines(x: int64) -> (y: variant) {
+  f = Const() value=string[]{%q} dtype=string
+  c = Const() value=string[]{""} dtype=string
+  b = Const() value=int64[]{0} dtype=int64
+  d = TextLineDataset(f:output:0, c:output:0, b:output:0)
+  return y=d:handle:0
+}
+`, path) + datasetOf("string", `
+many = Const() value=int64[]{2000000}
+one = Const() value=int64[]{1}
+i = InterleaveDataset(d, many, one) f=@Lines Targuments=[] output_types=[string] output_shapes=[[]]
+s = SkipDataset(i, stop) output_types=[string] output_shapes=[[]]
+`))
+}}
+
 var fileProbes = []probe{
+	openFiles,
 	fileProbe("file-zero", "ReadFile", "/dev/zero", false, nil),
 	fileProbe("file-stdin", "ReadFile", "/dev/stdin", false, nil),
 	fileProbe("file-fifo", "ReadFile", "DIR/fifo", false, fifo),

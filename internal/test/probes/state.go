@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/weft-ml/weft/status"
 )
 
 // grows is a probe of a resource that grows with each of n steps, or with each iteration of a loop.
@@ -214,6 +216,14 @@ none = Const() value=int32[1]{0}
 shape = Const() value=int64[2]{50000000, 50000000}
 y = EditDistance(i, v, shape, i, v, shape)
 `),
+	// An operation waits in each iteration, and all iterations may run at the same time.
+	{name: "grow-loop-iterations", codes: []status.Code{status.ResourceExhausted, status.DeadlineExceeded}, run: func(c *client) error {
+		return c.timed(probeTime/3, strings.ReplaceAll(loop("i", `
+q = FIFOQueueV2() component_types=[float] container="probe"
+q_e = Enter(q) frame_name="f" is_constant=true
+w = QueueDequeueV2(q_e, ^i) component_types=[float]
+`), `frame_name="f"`, `frame_name="f" parallel_iterations=2147483647`))
+	}},
 	grows("dynamic-partition", 1, rows()+"p = Cast(r) SrcT=int8 DstT=int32\ny = DynamicPartition(r, p) num_partitions=1000\n"),
 }
 

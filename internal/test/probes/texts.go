@@ -47,6 +47,14 @@ y = SerializeSparse(i, e, shape)
 	copied("format", "y = StringFormat(e) summarize=-1"),
 	copied("transcode", "y = UnicodeTranscode(e) input_encoding=\"UTF-8\" output_encoding=\"UTF-32-BE\""),
 	copied("upper", "y = StringUpper(e)"),
+	copied("add", "y = Add(e, e)"),
+	copied("scatter", `
+n = Const() value=int32[2]{2097152, 1}
+zero = Const() value=int32[]{0}
+i = Fill(n, zero)
+shape = Const() value=int32[1]{1}
+y = ScatterNd(i, e, shape)
+`),
 	copied("join", "d = Const() value=int32[]{0}\ny = ReduceJoin(e, d) separator=\"-\""),
 	copied("cross", `
 n = Const() value=int32[2]{1, 2000}
