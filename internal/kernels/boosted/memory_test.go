@@ -45,8 +45,9 @@ func TestMemoryOfDimensions(t *testing.T) {
 		tensor.Vector[int32](1, n, 2, 2), one, one, one, one)
 }
 
-// The statistics of many dimensions end when their step ends.
-func TestSparseStatsEndWithStep(t *testing.T) {
+// wantStatsCancelled runs BoostedTreesSparseAggregateStats in a step that has ended.
+func wantStatsCancelled(t *testing.T, inputs ...tensor.Tensor) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	env := kerneltest.NewEnv()
@@ -55,9 +56,13 @@ func TestSparseStatsEndWithStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = node.Run(tensor.Vector[int32](0), of(t, tensor.Shape{1, 1}, float32(1)), of(t, tensor.Shape{1, 1}, float32(1)),
-		of[int32](t, tensor.Shape{0, 2}), tensor.Vector[int32](), tensor.Vector[int32](1, 10_000))
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("statistics of a cancelled step: %v", err)
+	if _, err := node.Run(inputs...); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
+}
+
+// The statistics of many dimensions end when their step ends.
+func TestSparseStatsEndWithStep(t *testing.T) {
+	wantStatsCancelled(t, tensor.Vector[int32](0), of(t, tensor.Shape{1, 1}, float32(1)), of(t, tensor.Shape{1, 1}, float32(1)),
+		of[int32](t, tensor.Shape{0, 2}), tensor.Vector[int32](), tensor.Vector[int32](1, 10_000))
 }
